@@ -1,0 +1,80 @@
+package object
+
+import (
+	"slices"
+
+	"github.com/hostwarrant/hostwarrant/internal/script"
+)
+
+// JoinProfile is what we read of an SSHJoinProfile.
+type JoinProfile struct {
+	Meta
+	Version string
+	// Scripts and Signatures hold the phases that are present and not empty.
+	Scripts    map[script.Phase]string
+	Signatures map[script.Phase]string
+}
+
+// ParseJoinProfile reads an SSHJoinProfile from JSON. The error carries Malformed.
+func ParseJoinProfile(raw []byte) (*JoinProfile, error) {
+	m, spec, err := parse(raw, KindJoinProfile)
+	if err != nil {
+		return nil, err
+	}
+	p := &JoinProfile{Meta: m}
+	var scripts, signatures fields
+	err = spec.getAll("spec", map[string]any{"version": &p.Version, "scripts": &scripts, "signatures": &signatures})
+	if err != nil {
+		return nil, err
+	}
+	if p.Scripts, err = phases("spec.scripts", scripts); err != nil {
+		return nil, err
+	}
+	if p.Signatures, err = phases("spec.signatures", signatures); err != nil {
+		return nil, err
+	}
+	return p, p.complete()
+}
+
+// phases reads a text per phase. Empty and null mean absent.
+func phases(path string, f fields) (map[script.Phase]string, error) {
+	texts := map[script.Phase]string{}
+	for name := range f {
+		phase := script.Phase(name)
+		// check: Malformed: what stands under a name we do not know would be carried but never judged
+		if !phase.Known() {
+			return nil, malformed(path, "%.60q is not a phase", name)
+		}
+		var text string
+		if err := f.get(path, name, &text); err != nil {
+			return nil, err
+		}
+		if text != "" {
+			texts[phase] = text
+		}
+	}
+	return texts, nil
+}
+
+// complete checks what the CRD's schema demands too, so that the offline
+// verdict is the cluster's.
+func (p *JoinProfile) complete() error {
+	for _, phase := range []script.Phase{script.Install, script.Join, script.Leave} {
+		// check: Malformed: an empty script in an envelope means the host's kept copy, not these bytes
+		if p.Scripts[phase] == "" {
+			return malformed("spec.scripts."+string(phase), "is missing or empty")
+		}
+	}
+	for _, phase := range script.Phases() {
+		// check: Malformed: a signature that covers no script would be carried unjudged
+		if p.Scripts[phase] == "" && p.Signatures[phase] != "" {
+			return malformed("spec.signatures."+string(phase), "signs a script that is missing")
+		}
+	}
+	return nil
+}
+
+// Phases returns the phases that have a script, in order.
+func (p *JoinProfile) Phases() []script.Phase {
+	return slices.DeleteFunc(script.Phases(), func(phase script.Phase) bool { return p.Scripts[phase] == "" })
+}

@@ -1,0 +1,63 @@
+package sshsig
+
+import (
+	"io"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+)
+
+// signHash is ssh-keygen's default.
+const signHash = "sha512"
+
+// Sign returns the canonical armored signature of message in namespace. What it
+// made is parsed and verified before it is returned: a signer (an agent, a
+// token) that answers with something else is an error, not a bad signature.
+func Sign(rand io.Reader, signer ssh.Signer, namespace string, message []byte) ([]byte, error) {
+	key := signer.PublicKey()
+	if err := CheckKey(key); err != nil {
+		return nil, err
+	}
+	// check: WrongNamespace: an empty namespace would be good for everything; ssh-keygen refuses it too
+	if namespace == "" {
+		return nil, decision.Errorf(decision.WrongNamespace, "the namespace is empty")
+	}
+	signature, err := signData(rand, signer, signedData(namespace, signHash, message))
+	if err != nil {
+		return nil, decision.Errorf(decision.Internal, "signing with %s: %v", Fingerprint(key), err)
+	}
+	raw := appendString(nil, signature.Format)
+	raw = appendString(raw, signature.Blob)
+	raw = append(raw, signature.Rest...)
+
+	blob := []byte(magic)
+	blob = append(blob, 0, 0, 0, version)
+	blob = appendString(blob, key.Marshal())
+	blob = appendString(blob, namespace)
+	blob = appendString(blob, "") // reserved
+	blob = appendString(blob, signHash)
+	blob = appendString(blob, raw)
+
+	armored := armor(blob)
+	made, err := Parse(armored)
+	if err != nil {
+		return nil, err
+	}
+	if err := made.Verify(namespace, message); err != nil {
+		return nil, err
+	}
+	return armored, nil
+}
+
+// signData asks an RSA key for SHA-512 (RFC 8332); plain Sign would use SHA-1.
+func signData(rand io.Reader, signer ssh.Signer, data []byte) (*ssh.Signature, error) {
+	if signer.PublicKey().Type() != ssh.KeyAlgoRSA {
+		return signer.Sign(rand, data)
+	}
+	rsa, ok := signer.(ssh.AlgorithmSigner)
+	if !ok {
+		return nil, decision.Errorf(decision.KeyTypeRefused, "this RSA key can only sign with SHA-1")
+	}
+	return rsa.SignWithAlgorithm(rand, data, ssh.KeyAlgoRSASHA512)
+}

@@ -1,0 +1,42 @@
+package verify
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+)
+
+// Anchor is what a reader was given out of band: the roots and its cluster's id.
+type Anchor struct {
+	Roots     *trustpolicy.Roots
+	ClusterID string
+}
+
+// TrustPolicy judges a TrustPolicy object against the anchor and the policy in
+// force (nil at the first start), and returns the policy it holds when it may
+// take effect.
+func TrustPolicy(a Anchor, current *trustpolicy.Policy, t *object.TrustPolicy, now time.Time) (*trustpolicy.Policy, decision.Decision) {
+	p, err := judgePolicy(a, current, t, now)
+	if err != nil {
+		return nil, decision.From(err).Denied(t.Kind, t.Name)
+	}
+	return p, decision.Admit(t.Kind, t.Name, fmt.Sprintf("version %d, %s", p.Version, p.Digest))
+}
+
+func judgePolicy(a Anchor, current *trustpolicy.Policy, t *object.TrustPolicy, now time.Time) (*trustpolicy.Policy, error) {
+	// check: PolicyMalformed: one place to look; an object under another name would never be read
+	if t.Name != object.TrustPolicyName {
+		return nil, decision.Errorf(decision.PolicyMalformed, "the trust policy must be named %q", object.TrustPolicyName).At("metadata.name")
+	}
+	p, err := trustpolicy.Verify(trustpolicy.Signed{Document: []byte(t.Document), Signatures: t.Signatures}, a.Roots, a.ClusterID, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Supersedes(current); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
