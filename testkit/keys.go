@@ -33,8 +33,7 @@ type Signer struct {
 	PEM []byte
 }
 
-// NewSigner makes a key: one of KeyTypes, or "rsa1024", "rsa2048" and
-// "sk-ed25519-untouched", which must be refused.
+// NewSigner makes a key: one of KeyTypes, or "rsa2048" and "sk-ed25519-untouched", which must be refused.
 func NewSigner(t testing.TB, kind string) Signer {
 	t.Helper()
 	if strings.HasPrefix(kind, "sk-") {
@@ -70,8 +69,6 @@ func newPrivateKey(t testing.TB, kind string) crypto.Signer {
 			return ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 		case "ecdsa521":
 			return ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
-		case "rsa1024":
-			return rsa.GenerateKey(rand.Reader, 1024)
 		case "rsa2048":
 			return rsa.GenerateKey(rand.Reader, 2048)
 		case "rsa3072":

@@ -79,6 +79,10 @@ func malformedKey(format string, args ...any) *decision.Error {
 func parseKey(blob []byte) (ssh.PublicKey, error) {
 	r := reader{rest: blob}
 	keyType := string(r.string())
+	// check: SignatureMalformed: what has no type is no key
+	if r.failed {
+		return nil, malformed("public key is cut short")
+	}
 	// check: KeyTypeRefused: certificates, DSA and algorithms that one of our verifiers does not know
 	if algorithms(keyType) == nil {
 		return nil, refusedType(keyType)

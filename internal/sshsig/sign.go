@@ -25,7 +25,7 @@ func Sign(rand io.Reader, signer ssh.Signer, namespace string, message []byte) (
 	}
 	signature, err := signData(rand, signer, signedData(namespace, signHash, message))
 	if err != nil {
-		return nil, decision.Errorf(decision.Internal, "signing with %s: %v", Fingerprint(key), err)
+		return nil, err
 	}
 	raw := appendString(nil, signature.Format)
 	raw = appendString(raw, signature.Blob)
@@ -52,12 +52,20 @@ func Sign(rand io.Reader, signer ssh.Signer, namespace string, message []byte) (
 
 // signData asks an RSA key for SHA-512 (RFC 8332); plain Sign would use SHA-1.
 func signData(rand io.Reader, signer ssh.Signer, data []byte) (*ssh.Signature, error) {
-	if signer.PublicKey().Type() != ssh.KeyAlgoRSA {
-		return signer.Sign(rand, data)
+	sign := signer.Sign
+	if signer.PublicKey().Type() == ssh.KeyAlgoRSA {
+		rsa, ok := signer.(ssh.AlgorithmSigner)
+		// check: KeyTypeRefused: SHA-1 signatures can be forged
+		if !ok {
+			return nil, decision.Errorf(decision.KeyTypeRefused, "this RSA key can only sign with SHA-1")
+		}
+		sign = func(rand io.Reader, data []byte) (*ssh.Signature, error) {
+			return rsa.SignWithAlgorithm(rand, data, ssh.KeyAlgoRSASHA512)
+		}
 	}
-	rsa, ok := signer.(ssh.AlgorithmSigner)
-	if !ok {
-		return nil, decision.Errorf(decision.KeyTypeRefused, "this RSA key can only sign with SHA-1")
+	signature, err := sign(rand, data)
+	if err != nil {
+		return nil, decision.Errorf(decision.Internal, "signing with %s: %v", Fingerprint(signer.PublicKey()), err)
 	}
-	return rsa.SignWithAlgorithm(rand, data, ssh.KeyAlgoRSASHA512)
+	return signature, nil
 }
