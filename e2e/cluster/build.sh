@@ -2,8 +2,17 @@
 # Builds the control plane (the tools of go.mod beside this file) from source modules
 # into a cache directory keyed by what goes into it, once, and prints that directory.
 # Progress goes to stderr: a cold build takes minutes and must not look hung.
+# With --print it builds nothing: it prints the directory, or fails when it is not built.
 set -eu
 cd "$(dirname "$0")"
+case "$#,${1-}" in
+0,) print= ;;
+1,--print) print=yes ;;
+*)
+	echo "usage: build.sh [--print]" >&2
+	exit 2
+	;;
+esac
 
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 minor=${version#v1.}
@@ -15,6 +24,14 @@ ldflags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitM
 key=$({ cat go.mod go.sum; go version; echo "$ldflags"; } | sha256sum | cut -c1-16)
 cache=${HOSTWARRANT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hostwarrant}/control-plane
 bin=$cache/$key
+if [ "$print" ]; then
+	[ -d "$bin" ] || {
+		echo "control plane: not built yet in $bin" >&2
+		exit 1
+	}
+	echo "$bin"
+	exit 0
+fi
 mkdir -p "$cache"
 
 exec 9>"$cache/lock"

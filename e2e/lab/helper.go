@@ -1,0 +1,108 @@
+//go:build linux
+
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+)
+
+// helperWord as first argument makes a program that uses this package one of the lab's own processes.
+const helperWord = "hostwarrant-lab-helper"
+
+const (
+	helperWatchdog = "watchdog"
+	helperHost     = "host"
+)
+
+// Helper says that the program calls HelperMain first thing in main, which New requires: the lab starts the program
+// again for its watchdog and as the first process of each host, and would otherwise run it in circles.
+type Helper struct{ exe string }
+
+// HelperMain runs the lab's part when this process was started for it, and then returns its exit code and true: the
+// caller exits with that code. In any other process it returns the Helper that New wants, and false.
+func HelperMain(args []string) (helper Helper, code int, ran bool) {
+	if len(args) < 3 || args[1] != helperWord {
+		return Helper{exe: "/proc/self/exe"}, 0, false
+	}
+	var err error
+	switch args[2] {
+	case helperWatchdog:
+		err = runWatchdog(os.Stdin, args[3:])
+	case helperHost:
+		err = runHost()
+	default:
+		err = fmt.Errorf("unknown helper %q", args[2])
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", args[2], err)
+		return Helper{}, 1, true
+	}
+	return Helper{}, 0, true
+}
+
+// watchdog is the process that outlives this one, if only to clean up.
+type watchdog struct {
+	cmd  *exec.Cmd
+	pipe *os.File
+}
+
+// startWatchdog starts it. It holds the read end of a pipe whose only write end is in this process, so that it sees
+// the end of this process whatever the reason.
+func startWatchdog(h Helper, s *state) (*watchdog, error) {
+	if h.exe == "" {
+		return nil, errors.New("lab.Options.Helper is not set: call lab.HelperMain first in main")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting the watchdog: %w", err)
+	}
+	log, err := os.Create(s.path("log", "watchdog.log"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the watchdog: %w", err), r.Close(), w.Close())
+	}
+	cmd := exec.Command(h.exe, helperWord, helperWatchdog, s.dir)
+	cmd.Dir = "/"
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	if err := errors.Join(err, r.Close(), log.Close()); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the watchdog: %w", err), w.Close())
+	}
+	return &watchdog{cmd: cmd, pipe: w}, nil
+}
+
+// dismiss tells the watchdog that there is nothing to do, and waits for its end.
+func (w *watchdog) dismiss() error {
+	if w == nil || w.pipe == nil {
+		return nil
+	}
+	_, err := w.pipe.Write([]byte{'.'})
+	err = errors.Join(err, w.pipe.Close(), w.cmd.Wait())
+	w.pipe = nil
+	if err != nil {
+		return fmt.Errorf("dismissing the watchdog: %w", err)
+	}
+	return nil
+}
+
+// runWatchdog waits for the end of its parent. A byte before the end of the pipe dismisses it.
+func runWatchdog(pipe io.Reader, args []string) error {
+	if len(args) != 1 {
+		return errors.New("want the state directory")
+	}
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	n, err := pipe.Read(make([]byte, 1))
+	if n > 0 {
+		return nil
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	return Down(args[0])
+}

@@ -1,0 +1,130 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+)
+
+// testStartLimit bounds what a test waits for a lab, a control plane or a host on a busy machine.
+const testStartLimit = 90 * time.Second
+
+// Shared is one lab with at most one control plane for the tests of a package; the first test that asks starts it:
+//
+//	var shared lab.Shared
+//
+//	func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+//
+//	func TestX(t *testing.T) {
+//		cp := shared.ControlPlane(t)
+//		host := shared.Host(t, lab.HostOptions{Name: "host-a"})
+type Shared struct {
+	mu     sync.Mutex
+	helper Helper
+	lab    *Lab
+	labErr error
+	cp     *ControlPlane
+	cpErr  error
+}
+
+// Main runs the tests of a package and takes the lab down after them.
+func (s *Shared) Main(m *testing.M) int {
+	helper, code, ran := HelperMain(os.Args)
+	if ran {
+		return code
+	}
+	s.helper = helper
+	code = m.Run()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lab == nil {
+		return code
+	}
+	if code != 0 {
+		fmt.Fprintf(os.Stderr, "the ends of the lab's logs:\n%s", s.lab.Logs(10))
+	}
+	if err := s.lab.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// Helper is for tests that make labs of their own with New.
+func (s *Shared) Helper() Helper { return s.helper }
+
+// Lab returns the package's lab. Where a lab cannot run the test is skipped, or fails under REQUIRE_TOOLS=1 or
+// CI=true.
+func (s *Shared) Lab(t testing.TB) *Lab {
+	t.Helper()
+	NeedLab(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lab == nil && s.labErr == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), testStartLimit)
+		defer cancel()
+		s.lab, s.labErr = New(ctx, Options{Helper: s.helper})
+	}
+	if s.labErr != nil {
+		t.Fatal(s.labErr)
+	}
+	return s.lab
+}
+
+// ControlPlane returns the package's control plane.
+func (s *Shared) ControlPlane(t testing.TB) *ControlPlane {
+	t.Helper()
+	l := s.Lab(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cp == nil && s.cpErr == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), testStartLimit)
+		defer cancel()
+		s.cp, s.cpErr = l.StartControlPlane(ctx, ControlPlaneOptions{})
+	}
+	if s.cpErr != nil {
+		t.Fatal(s.cpErr)
+	}
+	return s.cp
+}
+
+// Host starts a host that lives as long as the test.
+func (s *Shared) Host(t testing.TB, o HostOptions) *Host {
+	t.Helper()
+	l := s.Lab(t)
+	ctx, cancel := context.WithTimeout(context.Background(), testStartLimit)
+	defer cancel()
+	h, err := l.StartHost(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the log of %s:\n%s", h.Name, h.Log(20))
+		}
+		if err := h.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// NeedLab skips the test where a lab cannot run, and fails it under REQUIRE_TOOLS=1 or CI=true.
+func NeedLab(t testing.TB) {
+	t.Helper()
+	missing := Requirements()
+	if len(missing) == 0 {
+		return
+	}
+	err := missingError(missing)
+	if os.Getenv("REQUIRE_TOOLS") == "1" || os.Getenv("CI") == "true" {
+		t.Fatal(errors.Join(err, errors.New("no skip under REQUIRE_TOOLS=1 or CI=true")))
+	}
+	t.Skip(err)
+}
