@@ -1,0 +1,113 @@
+//go:build linux
+
+package product
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
+)
+
+// startLimit bounds the start of one program on a busy machine.
+const startLimit = 60 * time.Second
+
+// Program is one of ours, running outside a pod.
+type Program struct {
+	*lab.Program
+	// Health is the base URL of /healthz, /readyz and the like.
+	Health string
+}
+
+// StartWebhook starts the admission webhook; it is alive, but not ready before there is a policy.
+func (p *Product) StartWebhook(ctx context.Context) (*Program, error) {
+	return p.start(ctx, "hostwarrant-webhook", "hostwarrant-webhook", "serve", "--bind-address="+p.addr.String())
+}
+
+// StartController starts the part that keeps the webhook configurations' caBundle current.
+func (p *Product) StartController(ctx context.Context) (*Program, error) {
+	return p.start(ctx, "hostwarrant-controller", "hostwarrant-webhook", "control")
+}
+
+// StartRelay starts the relay.
+func (p *Product) StartRelay(ctx context.Context) (*Program, error) {
+	return p.start(ctx, "hostwarrant-relay", "hostwarrant-relay")
+}
+
+// start runs a program with the token of its ServiceAccount and waits until it is alive.
+func (p *Product) start(ctx context.Context, account, program string, args ...string) (*Program, error) {
+	kubeconfig, err := p.o.ControlPlane.ServiceAccountKubeconfig(ctx, Namespace, account)
+	if err != nil {
+		return nil, err
+	}
+	health, metrics, err := p.freePorts()
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, "--kubeconfig="+kubeconfig, "--anchor="+p.anchor, "--health-address="+health, "--metrics-address="+metrics)
+	started, err := p.o.Lab.StartProgram(account, exec.Command(p.Bin(program), args...))
+	if err != nil {
+		return nil, err
+	}
+	running := &Program{Program: started, Health: "http://" + health}
+	if err := running.Wait(ctx, "/healthz"); err != nil {
+		return nil, err
+	}
+	return running, nil
+}
+
+// freePorts picks two free ports of the lab's address.
+func (p *Product) freePorts() (health, metrics string, err error) {
+	a, err := net.Listen("tcp", net.JoinHostPort(p.addr.String(), "0"))
+	if err != nil {
+		return "", "", err
+	}
+	defer a.Close()
+	b, err := net.Listen("tcp", net.JoinHostPort(p.addr.String(), "0"))
+	if err != nil {
+		return "", "", err
+	}
+	defer b.Close()
+	return a.Addr().String(), b.Addr().String(), nil
+}
+
+// Wait polls a health endpoint until it answers 200.
+func (r *Program) Wait(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		if last = r.probe(ctx, path); last == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-r.Done():
+			return fmt.Errorf("%s has ended; the end of its log:\n%s", r.Name, r.Tail(20))
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s of %s: %w; last answer: %v; the end of its log:\n%s", path, r.Name, ctx.Err(), last, r.Tail(20))
+		}
+	}
+}
+
+func (r *Program) probe(ctx context.Context, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Health+path, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("HTTP %d", answer.StatusCode)
+	}
+	return nil
+}
