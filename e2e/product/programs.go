@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
@@ -25,7 +26,7 @@ type Program struct {
 
 // StartWebhook starts the admission webhook; it is alive, but not ready before there is a policy.
 func (p *Product) StartWebhook(ctx context.Context) (*Program, error) {
-	return p.start(ctx, "hostwarrant-webhook", "hostwarrant-webhook", "serve", "--bind-address="+p.addr.String())
+	return p.start(ctx, "hostwarrant-webhook", "hostwarrant-webhook", "serve", "--address="+net.JoinHostPort(p.addr.String(), "9443"))
 }
 
 // StartController starts the part that keeps the webhook configurations' caBundle current.
@@ -110,4 +111,51 @@ func (r *Program) probe(ctx context.Context, path string) error {
 		return fmt.Errorf("HTTP %d", answer.StatusCode)
 	}
 	return nil
+}
+
+// Programs are those that Install leaves to be started.
+type Programs struct{ Webhook, Controller, Relay *Program }
+
+// StartAll starts the programs in the order in which they need one another, applies the trust
+// policy as soon as the webhook can judge it, and returns when all are ready.
+func (p *Product) StartAll(ctx context.Context, policyFile string) (Programs, error) {
+	var all Programs
+	var err error
+	if all.Webhook, err = p.StartWebhook(ctx); err != nil {
+		return all, err
+	}
+	if all.Controller, err = p.StartController(ctx); err != nil {
+		return all, err
+	}
+	if err := p.ApplyPolicy(ctx, policyFile); err != nil {
+		return all, err
+	}
+	if all.Relay, err = p.StartRelay(ctx); err != nil {
+		return all, err
+	}
+	for _, program := range []*Program{all.Webhook, all.Controller, all.Relay} {
+		if err := program.Wait(ctx, "/readyz"); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// ApplyPolicy applies a signed TrustPolicy. Until the controller has written the CA of the serving
+// certificate into the webhook configurations the API server cannot call the webhook, so it tries
+// again for a while; a refusal by the webhook itself is an answer.
+func (p *Product) ApplyPolicy(ctx context.Context, file string) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		err := p.apply(ctx, nil, "-f", file)
+		if err == nil || strings.Contains(err.Error(), "denied the request") {
+			return err
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("applying the trust policy: %w; last answer: %v", ctx.Err(), err)
+		}
+	}
 }
