@@ -27,7 +27,7 @@ import (
 )
 
 // hostPrefix begins the journal name of a host's first process.
-const hostPrefix = "host "
+const hostPrefix = "sshd@"
 
 // sshPort is where a host's sshd listens, on the host's own address.
 const sshPort = 22
@@ -182,7 +182,7 @@ func (h *Host) connect(ctx context.Context) error {
 		return err
 	}
 	return ip(ctx,
-		fmt.Sprintf("link add %s addrgenmode none type veth peer name eth0 addrgenmode none netns %d", h.link, h.program.PID()),
+		fmt.Sprintf("link add %s type veth peer name eth0 netns %d", h.link, h.program.PID()),
 		fmt.Sprintf("link set %s master %s up", h.link, h.lab.net.bridge))
 }
 
