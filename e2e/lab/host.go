@@ -43,10 +43,10 @@ type HostOptions struct {
 	Name           string            // host name; required, a DNS label
 	RelayKey       ssh.PublicKey     // may log in as kpssh, from the lab's bridge address only; nil: nobody may
 	AllowedSigners string            // /etc/kpssh/allowed_signers; empty: there is none
-	ShimConf       string            // /etc/kpssh/shim.conf; empty: there is none
+	ShimConf       string            // /etc/kpssh/shim.conf; empty: the shipped one
 	TrustFiles     map[string]string // further files of /etc/kpssh by name
 	Files          map[string]File   // further files by absolute path, written last
-	ShimDir        string            // holds kpssh-shim and etc/; empty: shim/ of the checkout
+	ShimDir        string            // laid out as shim/ of the checkout; empty: shim/ of the checkout
 }
 
 // Host is a running host.
