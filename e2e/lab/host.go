@@ -27,7 +27,7 @@ import (
 )
 
 // hostPrefix begins the journal name of a host's first process.
-const hostPrefix = "host "
+const hostPrefix = "sshd@"
 
 // sshPort is where a host's sshd listens, on the host's own address.
 const sshPort = 22
@@ -43,10 +43,10 @@ type HostOptions struct {
 	Name           string            // host name; required, a DNS label
 	RelayKey       ssh.PublicKey     // may log in as kpssh, from the lab's bridge address only; nil: nobody may
 	AllowedSigners string            // /etc/kpssh/allowed_signers; empty: there is none
-	ShimConf       string            // /etc/kpssh/shim.conf; empty: there is none
+	ShimConf       string            // /etc/kpssh/shim.conf; empty: the shipped one
 	TrustFiles     map[string]string // further files of /etc/kpssh by name
 	Files          map[string]File   // further files by absolute path, written last
-	ShimDir        string            // holds kpssh-shim and etc/; empty: shim/ of the checkout
+	ShimDir        string            // laid out as shim/ of the checkout; empty: shim/ of the checkout
 }
 
 // Host is a running host.
@@ -182,7 +182,7 @@ func (h *Host) connect(ctx context.Context) error {
 		return err
 	}
 	return ip(ctx,
-		fmt.Sprintf("link add %s addrgenmode none type veth peer name eth0 addrgenmode none netns %d", h.link, h.program.PID()),
+		fmt.Sprintf("link add %s type veth peer name eth0 netns %d", h.link, h.program.PID()),
 		fmt.Sprintf("link set %s master %s up", h.link, h.lab.net.bridge))
 }
 

@@ -39,7 +39,7 @@ func shimDir(t *testing.T) string {
 	dir := t.TempDir()
 	for path, content := range map[string]string{
 		"kpssh-shim": standInShim,
-		"etc/ssh/sshd_config.d/kpssh.conf": `Match User kpssh
+		"etc/sshd_config.d/kpssh.conf": `Match User kpssh
 	ForceCommand /opt/kpssh/kpssh-shim
 	AuthenticationMethods publickey
 	AuthorizedKeysFile /etc/kpssh/authorized_keys
@@ -47,6 +47,8 @@ func shimDir(t *testing.T) string {
 	PermitTTY no
 	PermitUserRC no
 `,
+		"etc/authorized_keys": "restrict,command=\"/opt/kpssh/kpssh-shim\",from=\"@FROM@\" @KEY@\n",
+		"etc/shim.conf":       "warrant=optional\n",
 		"etc/sudoers.d/kpssh": "Defaults!/opt/kpssh/kpssh-shim env_reset,!setenv,!requiretty\n" +
 			"kpssh ALL=(root) NOPASSWD: /opt/kpssh/kpssh-shim \"\"\n",
 	} {
@@ -137,8 +139,8 @@ func TestHostIsItsOwnAndLeavesTheMachineAlone(t *testing.T) {
 	before := etc(t)
 	h := shared.Host(t, lab.HostOptions{
 		Name: "host-d", RelayKey: key.PublicKey(), ShimDir: shimDir(t), AllowedSigners: "kpssh namespaces=\"kpssh\" x\n",
-		ShimConf: "warrant=optional\n", TrustFiles: map[string]string{"cluster": "id lab\n"},
-		Files: map[string]lab.File{"/etc/marker": {Content: []byte("mine"), Mode: 0o600}},
+		TrustFiles: map[string]string{"cluster": "id lab\n"},
+		Files:      map[string]lab.File{"/etc/marker": {Content: []byte("mine"), Mode: 0o600}},
 	})
 	ctx := t.Context()
 	for name, c := range map[string]struct{ command, want string }{
@@ -146,10 +148,10 @@ func TestHostIsItsOwnAndLeavesTheMachineAlone(t *testing.T) {
 		"modes":                {"stat -c '%a %U %n' /etc/marker /etc/sudoers.d/kpssh /var/lib/hostwarrant /opt/kpssh/kpssh-shim", "600 root /etc/marker\n440 root /etc/sudoers.d/kpssh\n700 root /var/lib/hostwarrant\n755 root /opt/kpssh/kpssh-shim\n"},
 		"the account":          {"id -u kpssh >/dev/null && getent passwd kpssh | cut -d: -f6,7", "/opt/kpssh:/bin/sh\n"},
 		"sudoers are sound":    {"visudo -cq && echo sound", "sound\n"},
-		"nothing but fresh":    {"ls -A /var/lib/hostwarrant /root /tmp /run/kpssh 2>&1 | tr '\\n' ' '", "ls: cannot access '/run/kpssh': No such file or directory /root: /tmp: /var/lib/hostwarrant: "},
+		"nothing but fresh":    {"ls -A /var/lib/hostwarrant; ls -A /root; ls -A /tmp; ls -d /run/kpssh 2>&1", "ls: cannot access '/run/kpssh': No such file or directory\n"},
 		"few processes":        {"test $(ls -d /proc/[0-9]* | wc -l) -lt 12 && cat /proc/1/cmdline | tr '\\0' ' ' | grep -o 'hostwarrant-lab-helper host host-d'", "hostwarrant-lab-helper host host-d\n"},
 		"no way out":           {"ip route | grep -c default", "0\n"},
-		"sysctls are kept":     {"echo 1 2>&1 >/proc/sys/kernel/panic || echo kept", "kept\n"},
+		"sysctls are kept":     {"(echo 1 >/proc/sys/kernel/panic) 2>/dev/null || echo kept", "kept\n"},
 		"no disks":             {"ls /dev | tr '\\n' ' '", "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "},
 		"writes stay":          {"useradd -r other && rm -rf /etc/apt && echo x >/etc/issue && cat /etc/issue", "x\n"},
 		"orphans are reaped":   {"sh -c '(exec true) & exec true'; grep -l 'State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l", "0\n"},
@@ -204,22 +206,34 @@ func TestHostExecEndsWithItsContext(t *testing.T) {
 	if _, err := h.Exec(ctx, nil, "sleep", "600"); err == nil {
 		t.Fatal("Exec: got no error, want the end of the context")
 	}
-	r, err := h.Exec(t.Context(), nil, "sh", "-c", "cat /proc/[0-9]*/comm | grep -c sleep")
-	if err != nil || r.Stdout != "0\n" {
-		t.Errorf("sleep is left: %q, %v", r.Stdout, err)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for limit := time.After(10 * time.Second); ; {
+		r, err := h.Exec(t.Context(), nil, "sh", "-c", "cat /proc/[0-9]*/comm | grep -c sleep")
+		if err == nil && r.Stdout == "0\n" {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("sleep is left: %q, %v", r.Stdout, err)
+		}
 	}
 }
 
 func TestStartHostSaysWhatIsWrong(t *testing.T) {
 	l := shared.Lab(t)
-	good := shimDir(t)
+	good, odd := shimDir(t), shimDir(t)
+	if err := os.WriteFile(filepath.Join(odd, "etc/authorized_keys"), []byte("\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		options lab.HostOptions
 		want    string
 	}{
 		"no name":            {lab.HostOptions{ShimDir: good}, `starting host "": the name is no DNS label`},
 		"a bad name":         {lab.HostOptions{Name: "a;b", ShimDir: good}, "the name is no DNS label"},
-		"no shim":            {lab.HostOptions{Name: "a", ShimDir: t.TempDir()}, "reading the shim"},
+		"no shim":            {lab.HostOptions{Name: "a", ShimDir: t.TempDir()}, "reading the shim's"},
 		"a bad sshd file":    {lab.HostOptions{Name: "a", ShimDir: good, Files: map[string]lab.File{"/etc/ssh/sshd_config.d/x.conf": {Content: []byte("Nonsense yes\n")}}}, "Bad configuration option: Nonsense"},
 		"an impossible file": {lab.HostOptions{Name: "a", ShimDir: good, Files: map[string]lab.File{"/etc/passwd/x": {}}}, "not a directory"},
 	} {

@@ -4,7 +4,6 @@ package lab
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -80,7 +79,9 @@ func hostFiles(l *Lab, h *Host, o HostOptions, keys map[string][]byte) (map[stri
 		return nil, err
 	}
 	maps.Copy(files, shipped)
-	files["/etc/kpssh/authorized_keys"] = File{Content: authorizedKeys(l, o.RelayKey)}
+	if err := admit(l, files, o.RelayKey); err != nil {
+		return nil, err
+	}
 	for name, content := range map[string]string{"allowed_signers": o.AllowedSigners, "shim.conf": o.ShimConf} {
 		if content != "" {
 			files["/etc/kpssh/"+name] = File{Content: []byte(content)}
@@ -93,44 +94,67 @@ func hostFiles(l *Lab, h *Host, o HostOptions, keys map[string][]byte) (map[stri
 	return files, nil
 }
 
-// authorizedKeys is the line of DESIGN's production host: nothing but the shim, and only from the relay's address.
-func authorizedKeys(l *Lab, key ssh.PublicKey) []byte {
+// authorizedKeys is where sshd looks for the account's login keys, and no user can write.
+const authorizedKeys = "/etc/kpssh/authorized_keys"
+
+// admit fills the shipped authorized_keys in: the key may log in from the lab's own address only. Without a key
+// nobody may.
+func admit(l *Lab, files map[string]File, key ssh.PublicKey) error {
+	shipped := files[authorizedKeys].Content
 	if key == nil {
+		files[authorizedKeys] = File{}
 		return nil
 	}
-	line := bytes.TrimSpace(ssh.MarshalAuthorizedKey(key))
-	return fmt.Appendf(nil, "restrict,command=%q,from=%q %s\n", shimPath, l.Addr(), line)
+	for old, value := range map[string]string{"@FROM@": l.Addr().String(), "@KEY@": string(bytes.TrimSpace(ssh.MarshalAuthorizedKey(key)))} {
+		if !bytes.Contains(shipped, []byte(old)) {
+			return fmt.Errorf("filling in the shim's etc/authorized_keys: it has no %s", old)
+		}
+		shipped = bytes.ReplaceAll(shipped, []byte(old), []byte(value))
+	}
+	files[authorizedKeys] = File{Content: shipped}
+	return nil
 }
 
-// shippedFiles takes kpssh-shim and everything below etc/ from the shim's directory.
+// shippedPlaces tells where each part of the shim's directory belongs on a host.
+func shippedPlaces() map[string]struct {
+	place string
+	mode  os.FileMode
+} {
+	return map[string]struct {
+		place string
+		mode  os.FileMode
+	}{
+		"kpssh-shim":          {shimPath, 0o755},
+		"etc/authorized_keys": {authorizedKeys, 0o644},
+		"etc/shim.conf":       {"/etc/kpssh/shim.conf", 0o644},
+		"etc/sshd_config.d/*": {"/etc/ssh/sshd_config.d/", 0o644},
+		"etc/sudoers.d/*":     {"/etc/sudoers.d/", 0o440}, // sudo(8) ignores a file that others may write
+	}
+}
+
+// shippedFiles takes what the shim's directory has for a host. Each part must be there: a host without its pinning
+// would be no pool host.
 func shippedFiles(dir string) (map[string]File, error) {
-	shim, err := os.ReadFile(filepath.Join(dir, "kpssh-shim"))
-	if err != nil {
-		return nil, fmt.Errorf("reading the shim: %w", err)
-	}
-	files := map[string]File{shimPath: {Content: shim, Mode: 0o755}}
-	etc := filepath.Join(dir, "etc")
-	err = filepath.WalkDir(etc, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+	files := map[string]File{}
+	for pattern, to := range shippedPlaces() {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err == nil && len(found) == 0 {
+			err = fs.ErrNotExist
 		}
-		content, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("reading the shim's %s in %s: %w", pattern, dir, err)
 		}
-		inside, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
+		for _, from := range found {
+			content, err := os.ReadFile(from)
+			if err != nil {
+				return nil, fmt.Errorf("reading the shim's files: %w", err)
+			}
+			place := to.place
+			if strings.HasSuffix(place, "/") {
+				place += filepath.Base(from)
+			}
+			files[place] = File{Content: content, Mode: to.mode}
 		}
-		f := File{Content: content}
-		if strings.HasPrefix(inside, "etc/sudoers.d/") {
-			f.Mode = 0o440 // sudo(8) ignores a file that others may write
-		}
-		files["/"+inside] = f
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the shim's configuration: no %s", etc)
 	}
-	return files, err
+	return files, nil
 }

@@ -93,7 +93,10 @@ func (l *Lab) Close() error {
 	for _, s := range silent {
 		errs = append(errs, s.Close())
 	}
-	errs = append(errs, Down(l.state.dir))
+	if err := Down(l.state.dir); err != nil {
+		// The watchdog stays and tries again when this process ends.
+		return errors.Join(append(errs, err)...)
+	}
 	for _, p := range programs {
 		<-p.done
 	}

@@ -38,7 +38,7 @@ func createNetwork(ctx context.Context, s *state, id string) (*network, error) {
 	if err := s.record(entry{Kind: kindLink, Name: n.bridge}); err != nil {
 		return nil, err
 	}
-	if err := ip(ctx, "link add "+n.bridge+" type bridge", "link set "+n.bridge+" addrgenmode none"); err != nil {
+	if err := ip(ctx, "link add "+n.bridge+" type bridge"); err != nil {
 		return nil, err
 	}
 	for range tries {
