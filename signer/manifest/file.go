@@ -42,10 +42,12 @@ func Read(data []byte) (*File, error) {
 	if len(data) > MaxFile {
 		return nil, &Error{What: fmt.Sprintf("%d bytes, more than %d", len(data), MaxFile)}
 	}
+	// check: Malformed: readers differ in what they make of it
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
 		return nil, &Error{1, 1, "starts with a byte order mark: save the file without it"}
 	}
 	l := newLines(data)
+	// check: Malformed: what a reader drops or replaces was not what people looked at
 	if i := badByte(data); i >= 0 {
 		line, col := l.at(i)
 		return nil, &Error{line, col, "a NUL byte, or text that is not UTF-8"}
@@ -57,6 +59,7 @@ func Read(data []byte) (*File, error) {
 			return f, nil
 		}
 	}
+	// check: Malformed: kubectl splits documents at other places than a YAML reader
 	if err := checkMarkers(l); err != nil {
 		return nil, err
 	}
@@ -133,6 +136,10 @@ func objectsOf(n *Node, where string) ([]Object, error) {
 		all = append(all, o)
 	}
 	for i, item := range items.Items {
+		// check: Malformed: kubectl gives an item without a kind the kind of its list
+		if item.Get("kind").Str() == "" || item.Get("apiVersion").Str() == "" {
+			return nil, &Error{item.Line, item.Col, "an item of a list that does not say its apiVersion and kind"}
+		}
 		inner, err := objectsOf(item, strings.TrimPrefix(fmt.Sprintf("%s, items[%d]", where, i), ", "))
 		if err != nil {
 			return nil, err
@@ -156,17 +163,19 @@ func describe(n *Node, where string) (Object, error) {
 	seen := map[string]bool{}
 	for _, p := range n.Pairs {
 		name := p.Key.Text
-		// A merge key or an alias could bring in another kind.
+		// check: Malformed: a merge key or an alias could bring in another kind
 		if p.Key.problem != "" {
 			return Object{}, &Error{p.Key.Line, p.Key.Col, p.Key.problem}
 		}
 		if !isIdentity(name) {
 			continue
 		}
+		// check: Malformed: a reader that takes the first and one that takes the last see two kinds
 		if seen[strings.ToLower(name)] {
 			return Object{}, &Error{p.Key.Line, p.Key.Col, fmt.Sprintf("key %.64q stands twice in one map", name)}
 		}
 		seen[strings.ToLower(name)] = true
+		// check: Malformed: the kind must stand where it is read
 		if p.Value.problem != "" {
 			return Object{}, &Error{p.Value.Line, p.Value.Col, p.Value.problem}
 		}

@@ -98,6 +98,7 @@ func (n *Node) IsNull() bool {
 
 // Check finds what makes a tree ambiguous: the first such place, or nil.
 func (n *Node) Check() error {
+	// check: Malformed: aliases, merges and tags move what a field says to another place
 	if n.problem != "" {
 		return &Error{n.Line, n.Col, n.problem}
 	}
@@ -106,7 +107,7 @@ func (n *Node) Check() error {
 		if err := p.Key.Check(); err != nil {
 			return err
 		}
-		// A reader that takes the first and one that takes the last would see two objects.
+		// check: Malformed: a reader that takes the first and one that takes the last see two objects
 		if seen[p.Key.Text] {
 			return &Error{p.Key.Line, p.Key.Col, fmt.Sprintf("key %.64q stands twice in one map", p.Key.Text)}
 		}
