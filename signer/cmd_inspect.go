@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
@@ -177,17 +176,9 @@ func describeObject(f finding, o manifest.Object) finding {
 
 // describePolicy shows a policy that nobody verified; so it reads no more than what people compare.
 func describePolicy(f finding, t *object.TrustPolicy) finding {
-	var d struct {
-		Version         int
-		Issued, Expires string
-		Mode            string
-		Clusters        map[string]any
-		JoinProfiles    struct {
-			Signers []struct{ Name, Key string }
-		} `yaml:"joinProfiles"`
-	}
-	if err := yaml.Unmarshal([]byte(t.Document), &d); err != nil {
-		f.Problem = fmt.Sprintf("reading the document: %v", err)
+	d, err := readOutline(t.Document)
+	if err != nil {
+		f.Problem = err.Error()
 	}
 	f.Facts = append(f.Facts, fact{"version", fmt.Sprint(d.Version)}, fact{"mode", d.Mode}, fact{"issued", d.Issued}, fact{"expires", d.Expires})
 	for _, id := range sortedKeys(d.Clusters) {

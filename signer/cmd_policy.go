@@ -96,15 +96,9 @@ func (c *cli) rootSignatures(t *object.TrustPolicy, key ssh.Signer) (all []strin
 	if err != nil {
 		return nil, 0, err
 	}
-	// The document must be one that can take effect, but for its cluster, its term and other roots.
-	only := &trustpolicy.Roots{Version: 1, Threshold: 1, Keys: []ssh.PublicKey{key.PublicKey()}}
-	p, err := trustpolicy.Verify(trustpolicy.Signed{Document: document, Signatures: []string{string(own)}}, only, trustpolicy.AnyCluster, c.now())
-	// check: PolicyMalformed: a root must not sign a document that no reader can read
-	if p == nil {
+	// check: PolicyMalformed: a root must not sign a document that no reader takes
+	if err := c.checkDocument(document, own, key.PublicKey()); err != nil {
 		return nil, 0, err
-	}
-	if p.Expired(c.now()) {
-		c.say("warning", "the policy expired at %s", stamp(p.Expires))
 	}
 	at = len(t.Signatures)
 	for i, text := range t.Signatures {
@@ -127,6 +121,26 @@ func (c *cli) rootSignatures(t *object.TrustPolicy, key ssh.Signer) (all []strin
 	}
 	all[at] = string(own)
 	return all, at, nil
+}
+
+// checkDocument refuses a document that can take effect nowhere, ever. Its term, and roots of another
+// version, are only warned of: a policy may be signed before or after them.
+func (c *cli) checkDocument(document, own []byte, key ssh.PublicKey) error {
+	o, err := readOutline(string(document))
+	if err != nil {
+		return decision.Errorf(decision.PolicyMalformed, "%v", err)
+	}
+	only := &trustpolicy.Roots{Version: 1, Threshold: 1, Keys: []ssh.PublicKey{key}}
+	_, err = trustpolicy.Verify(trustpolicy.Signed{Document: document, Signatures: []string{string(own)}}, only, o.anyCluster(), c.now())
+	if err == nil {
+		return nil
+	}
+	switch decision.From(err).Reason {
+	case decision.PolicyExpired, decision.NotYetValid, decision.PolicyUnsigned:
+		c.say("warning", "%v", err)
+		return nil
+	}
+	return err
 }
 
 func (c *cli) deliverDetached(path string, all []string, inPlace bool) error {

@@ -82,6 +82,9 @@ with commas between them. Other options and negated patterns are errors, not ign
 type sigVerifyOptions struct{ signers, identity, namespace, signature string }
 
 func (c *cli) sigVerify(o sigVerifyOptions) error {
+	if o.identity == "" { // ssh-keygen lets it match nothing; a pattern * would match it here
+		return usage("-I is empty")
+	}
 	list, err := readFile(o.signers)
 	if err != nil {
 		return undecided(err)

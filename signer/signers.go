@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -54,20 +55,11 @@ func parseSigner(line string) (signerEntry, error) {
 }
 
 func (e signerEntry) allows(identity, namespace string) bool {
-	if e.namespaces != nil && !contains(e.namespaces, namespace) {
+	if e.namespaces != nil && !slices.Contains(e.namespaces, namespace) {
 		return false
 	}
 	for _, p := range e.principals {
 		if wildcard(p, identity) {
-			return true
-		}
-	}
-	return false
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
 			return true
 		}
 	}
