@@ -136,11 +136,23 @@ func (s Source) fromAgent(path string, pub ssh.PublicKey) (ssh.Signer, io.Closer
 	}
 	for _, signer := range signers {
 		if bytes.Equal(signer.PublicKey().Marshal(), pub.Marshal()) {
-			return signer, conn, nil
+			algorithmSigner, ok := signer.(ssh.AlgorithmSigner)
+			if !ok {
+				break
+			}
+			return agentSigner{algorithmSigner, pub}, conn, nil
 		}
 	}
 	return nil, nil, errors.Join(&Error{fmt.Sprintf("ssh-agent does not hold the key %s of %q", ssh.FingerprintSHA256(pub), path), next}, conn.Close())
 }
+
+// agentSigner gives the key as it is read from a file: the agent's own type hides an RSA key's size.
+type agentSigner struct {
+	ssh.AlgorithmSigner
+	pub ssh.PublicKey
+}
+
+func (s agentSigner) PublicKey() ssh.PublicKey { return s.pub }
 
 // dial reaches an agent at a Unix socket, or at a named pipe, as Windows' own agent has it.
 func dial(socket string) (io.ReadWriteCloser, error) {
