@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/sshsig"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/signer/keyring"
+	"github.com/hostwarrant/hostwarrant/signer/output"
+)
+
+// policyTerm is how long the first policy is good for.
+const policyTerm = 90 * 24 * time.Hour
+
+func (c *cli) initCommand() *cobra.Command {
+	var clusters []string
+	cmd := &cobra.Command{
+		Use:   "init DIR",
+		Short: "Make keys and a signed trust policy to start with",
+		Long: `init writes a root key, a signer key and a signed TrustPolicy, ready to apply, into a new or empty directory:
+root, root.pub, signer, signer.pub, trust-policy.yaml. The keys are Ed25519 without a passphrase: good for trying
+things out. Keep the root of a real cluster offline, and better on a FIDO2 token.
+
+The policy is for any cluster unless --cluster names some, is good for 90 days, enforces, wants one signature a phase
+and no warrant, and allows hosts with user kpssh, port 22 and the shim at /opt/kpssh/kpssh-shim.`,
+		Example: `  hostwarrant init keys
+  hostwarrant init keys --cluster prod-1=https://10.0.0.5:6443`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return c.init(args[0], clusters) },
+	}
+	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "cluster id, with the URL of its API server if given: ID[=URL] (may be repeated; default any)")
+	return cmd
+}
+
+func (c *cli) init(dir string, clusters []string) error {
+	if err := newDirectory(dir); err != nil {
+		return err
+	}
+	root, err := keyring.Generate(c.rand, "hostwarrant root (for trying out, no passphrase)")
+	if err != nil {
+		return undecided(err)
+	}
+	signer, err := keyring.Generate(c.rand, "hostwarrant signer (for trying out, no passphrase)")
+	if err != nil {
+		return undecided(err)
+	}
+	expires := c.now().UTC().Truncate(time.Second).Add(policyTerm)
+	policy, err := c.firstPolicy(root, signer, clusters, expires)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		data []byte
+		mode fs.FileMode
+	}{
+		{"root", root.Private, 0o600}, {"root.pub", []byte(root.Public + "\n"), 0o644},
+		{"signer", signer.Private, 0o600}, {"signer.pub", []byte(signer.Public + "\n"), 0o644},
+		{"trust-policy.yaml", policy, 0o644},
+	} {
+		if err := output.Create(filepath.Join(dir, f.name), f.data, f.mode); err != nil {
+			return undecided(err)
+		}
+	}
+	return c.explain(dir, root, signer, clusters, expires)
+}
+
+// newDirectory makes a directory, or takes an empty one.
+func newDirectory(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = os.MkdirAll(dir, 0o700)
+	case err == nil && len(entries) > 0:
+		return &failure{code: exitUndecided, err: fmt.Errorf("%q is not empty", dir), hint: "give a new directory to init"}
+	}
+	if err != nil {
+		return undecided(fmt.Errorf("making %q: %v", dir, err))
+	}
+	return nil
+}
+
+// firstPolicy writes the TrustPolicy object, signed by the new root.
+func (c *cli) firstPolicy(root, signer *keyring.Pair, clusters []string, expires time.Time) ([]byte, error) {
+	names, id, err := clusterMap(clusters)
+	if err != nil {
+		return nil, err
+	}
+	key := strings.Join(strings.Fields(signer.Public)[:2], " ")
+	document := fmt.Sprintf(`version: 1
+clusters: %s
+issued: "%s"
+expires: "%s"
+mode: enforce
+rootVersion: 1
+joinProfiles:
+  signers:
+  - {name: signer, key: "%s"}
+  thresholds: {install: 1, join: 1, leave: 1, uninstall: 1}
+  requireWarrant: false
+  maxValidity: 90d
+  hosts: {users: [kpssh], ports: [22], shimCommands: [/opt/kpssh/kpssh-shim]}
+`, names, stamp(expires.Add(-policyTerm)), stamp(expires), key)
+	signature, err := sshsig.Sign(c.rand, root.Signer, trustpolicy.Namespace, []byte(document))
+	if err != nil {
+		return nil, refused("signing the policy", err)
+	}
+	roots, err := trustpolicy.ParseRoots([]byte(root.Public))
+	if err != nil {
+		return nil, refused("reading the new root", err)
+	}
+	// A cluster id that a policy cannot hold is found here, before anything is written.
+	s := trustpolicy.Signed{Document: []byte(document), Signatures: []string{string(signature)}}
+	if _, err := trustpolicy.Verify(s, roots, id, c.now()); err != nil {
+		return nil, usage("%v", err)
+	}
+	return []byte(fmt.Sprintf("apiVersion: %s/v1alpha1\nkind: %s\nmetadata:\n  name: %s\nspec:\n  document: |\n%s  signatures:\n  - |\n%s",
+		object.GroupHostwarrant, object.KindTrustPolicy, object.TrustPolicyName, indentLines(document, 4), indentLines(string(signature), 4))), nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func indentLines(text string, n int) string {
+	var b strings.Builder
+	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		b.WriteString(strings.Repeat(" ", n) + line + "\n")
+	}
+	return b.String()
+}
+
+// clusterMap writes the clusters of the policy in flow style, and gives the id of the first.
+func clusterMap(clusters []string) (text, id string, err error) {
+	if len(clusters) == 0 {
+		return "{" + trustpolicy.AnyCluster + ": {}}", trustpolicy.AnyCluster, nil
+	}
+	type cluster struct {
+		Endpoints []string `json:"endpoints,omitempty"`
+	}
+	all := map[string]cluster{}
+	for _, c := range clusters {
+		name, url, given := strings.Cut(c, "=")
+		one := all[name]
+		if given {
+			one.Endpoints = append(one.Endpoints, url)
+		}
+		all[name] = one
+	}
+	first, _, _ := strings.Cut(clusters[0], "=")
+	out, err := json.Marshal(all)
+	if err != nil {
+		return "", "", usage("--cluster: %v", err)
+	}
+	return string(out), first, nil
+}
+
+func (c *cli) explain(dir string, root, signer *keyring.Pair, clusters []string, expires time.Time) error {
+	scope := "any cluster (--cluster names some)"
+	if len(clusters) > 0 {
+		scope = strings.Join(clusters, ", ")
+	}
+	text := fmt.Sprintf(`wrote %[1]s: root, root.pub, signer, signer.pub, trust-policy.yaml
+root    %[2]s  (no passphrase: for trying out)
+signer  %[3]s  (no passphrase: for trying out)
+policy  version 1, for %[4]s, mode enforce, good until %[5]s, one signature a phase, no warrant required
+        hosts: user kpssh, port 22, shim /opt/kpssh/kpssh-shim
+next    hostwarrant sign -i profile.yaml --key %[6]s
+        hostwarrant verify profile.yaml --policy %[7]s --root %[8]s
+        kubectl apply -f %[7]s
+`, dir, sshsig.Fingerprint(root.Signer.PublicKey()), sshsig.Fingerprint(signer.Signer.PublicKey()), scope, stamp(expires),
+		filepath.Join(dir, "signer"), filepath.Join(dir, "trust-policy.yaml"), filepath.Join(dir, "root.pub"))
+	return c.print([]byte(text))
+}

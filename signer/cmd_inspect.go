@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/sshsig"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/signer/manifest"
+)
+
+func (c *cli) inspectCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "inspect PATH",
+		Short: "Show signers, digests and expiry, without judging",
+		Long: `inspect shows who claims to have signed what: for each phase the SHA-256 of the script, and for each signature the
+key, its namespace, and whether it covers the script as it stands; for a trust policy its version, term and signers.
+
+It trusts nothing and refuses nothing: "covers: yes" says that some key signed these bytes, not that it may.`,
+		Example: `  hostwarrant inspect profile.yaml
+  hostwarrant inspect keys/trust-policy.yaml -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if format != "text" && format != "json" {
+				return usage("-o takes text or json, not %q", format)
+			}
+			return c.inspect(args[0], format)
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	return cmd
+}
+
+// finding is what inspect shows of one object.
+type finding struct {
+	Path     string        `json:"path"`
+	Document string        `json:"document,omitempty"`
+	Kind     string        `json:"kind"`
+	Name     string        `json:"name"`
+	Facts    []fact        `json:"facts,omitempty"`
+	Parts    []signedBytes `json:"parts,omitempty"`
+	Problem  string        `json:"problem,omitempty"`
+}
+
+type fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// signedBytes is a script or a document with its signatures.
+type signedBytes struct {
+	Name       string          `json:"name"`
+	SHA256     string          `json:"sha256"`
+	Bytes      int             `json:"bytes"`
+	Signatures []signatureFact `json:"signatures"`
+}
+
+type signatureFact struct {
+	Key       string `json:"key,omitempty"`
+	Type      string `json:"type,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Hash      string `json:"hash,omitempty"`
+	Covers    bool   `json:"covers"`
+	Problem   string `json:"problem,omitempty"`
+}
+
+func (c *cli) inspect(path, format string) error {
+	inputs, err := c.gather([]string{path})
+	if err != nil {
+		return err
+	}
+	all := []finding{}
+	for _, in := range inputs {
+		found, err := c.findings(in)
+		if err != nil {
+			return undecided(fmt.Errorf("%s: %v", in.path, err))
+		}
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		return undecided(fmt.Errorf("%s: there is nothing to inspect", path))
+	}
+	if format == "json" {
+		return c.printJSON(all)
+	}
+	var b bytes.Buffer
+	for _, f := range all {
+		f.write(&b)
+	}
+	return c.print(b.Bytes())
+}
+
+func (c *cli) findings(in input) ([]finding, error) {
+	if in.dir != nil {
+		f := finding{Path: in.path, Kind: object.KindJoinProfile, Name: in.dir.name}
+		for _, phase := range script.Phases() {
+			if text, there := in.dir.scripts[phase]; there {
+				f.Parts = append(f.Parts, describePart(string(phase), script.Namespace, text, blocks(string(in.dir.signatures[phase]))))
+			}
+		}
+		return []finding{f}, nil
+	}
+	if isDetached(in.data) {
+		t, err := c.readPolicyBytes(in.path, in.data)
+		if err != nil {
+			return nil, err
+		}
+		return []finding{describePolicy(finding{Path: in.path, Kind: t.Kind, Name: filepath.Base(in.path)}, t)}, nil
+	}
+	file, err := manifest.Read(in.data)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := file.Objects()
+	if err != nil {
+		return nil, err
+	}
+	var all []finding
+	for _, o := range objects {
+		if !isGuarded(o) {
+			c.say("note", "%s: %s/%s is of no kind that is guarded, skipped", place(in.path, o.Where), o.Kind, o.Name)
+			continue
+		}
+		f := finding{Path: in.path, Document: o.Where, Kind: o.Kind, Name: o.Name}
+		all = append(all, describeObject(f, o))
+	}
+	return all, nil
+}
+
+func describeObject(f finding, o manifest.Object) finding {
+	raw, err := o.Node.JSON()
+	if err == nil {
+		err = o.Node.Check()
+	}
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	switch o.Kind {
+	case object.KindJoinProfile:
+		p, err := object.ParseJoinProfile(raw)
+		if err != nil {
+			f.Problem = err.Error()
+			return f
+		}
+		f.Facts = append(f.Facts, fact{"version", p.Version})
+		for _, phase := range p.Phases() {
+			f.Parts = append(f.Parts, describePart(string(phase), script.Namespace, []byte(p.Scripts[phase]), blocks(p.Signatures[phase])))
+		}
+	case object.KindHost:
+		h, err := object.ParseHost(raw)
+		if err != nil {
+			f.Problem = err.Error()
+			return f
+		}
+		f.Facts = append(f.Facts, fact{"execMode", h.ExecMode}, fact{"user", h.User})
+		for _, line := range h.TrustedSigners {
+			f.Facts = append(f.Facts, fact{"trusted signer", keyName(line)})
+		}
+	case object.KindTrustPolicy:
+		t, err := object.ParseTrustPolicy(raw)
+		if err != nil {
+			f.Problem = err.Error()
+			return f
+		}
+		return describePolicy(f, t)
+	}
+	return f
+}
+
+// describePolicy shows a policy that nobody verified; so it reads no more than what people compare.
+func describePolicy(f finding, t *object.TrustPolicy) finding {
+	d, err := readOutline(t.Document)
+	if err != nil {
+		f.Problem = err.Error()
+	}
+	f.Facts = append(f.Facts, fact{"version", fmt.Sprint(d.Version)}, fact{"mode", d.Mode}, fact{"issued", d.Issued}, fact{"expires", d.Expires})
+	for _, id := range sortedKeys(d.Clusters) {
+		f.Facts = append(f.Facts, fact{"cluster", id})
+	}
+	for _, s := range d.JoinProfiles.Signers {
+		f.Facts = append(f.Facts, fact{"signer", s.Name + " " + keyName(s.Key)})
+	}
+	f.Parts = append(f.Parts, describePart("document", trustpolicy.Namespace, []byte(t.Document), t.Signatures))
+	return f
+}
+
+func keyName(line string) string {
+	key, _, err := sshsig.ParsePublicKey(line)
+	if err != nil {
+		return err.Error()
+	}
+	return key.Type() + " " + sshsig.Fingerprint(key)
+}
+
+func describePart(name, namespace string, text []byte, signatures []string) signedBytes {
+	p := signedBytes{Name: name, SHA256: trustpolicy.Digest(text)[len("sha256:"):], Bytes: len(text), Signatures: []signatureFact{}}
+	for _, armored := range signatures {
+		sig, err := sshsig.Parse([]byte(armored))
+		if err != nil {
+			p.Signatures = append(p.Signatures, signatureFact{Problem: err.Error()})
+			continue
+		}
+		s := signatureFact{
+			Key: sshsig.Fingerprint(sig.PublicKey()), Type: sig.PublicKey().Type(), Namespace: sig.Namespace(), Hash: sig.HashAlgorithm(),
+		}
+		if err := sig.Verify(namespace, text); err != nil {
+			s.Problem = err.Error()
+		} else {
+			s.Covers = true
+		}
+		p.Signatures = append(p.Signatures, s)
+	}
+	return p
+}
+
+func (f finding) write(b *bytes.Buffer) {
+	fmt.Fprintf(b, "%s: %s/%s\n", place(f.Path, f.Document), f.Kind, f.Name)
+	if f.Problem != "" {
+		fmt.Fprintf(b, "  problem: %.300q\n", f.Problem)
+	}
+	for _, x := range f.Facts {
+		fmt.Fprintf(b, "  %s: %s\n", x.Name, shown(x.Value))
+	}
+	for _, p := range f.Parts {
+		fmt.Fprintf(b, "  %s: sha256 %s, %d bytes\n", p.Name, p.SHA256, p.Bytes)
+		if len(p.Signatures) == 0 {
+			fmt.Fprintf(b, "    no signature\n")
+		}
+		for _, s := range p.Signatures {
+			switch {
+			case s.Key == "":
+				fmt.Fprintf(b, "    signature: unreadable: %s\n", shown(s.Problem))
+			case s.Covers:
+				fmt.Fprintf(b, "    signature: %s %s, namespace %s, %s, covers: yes\n", s.Type, s.Key, shown(s.Namespace), s.Hash)
+			default:
+				fmt.Fprintf(b, "    signature: %s %s, namespace %s, %s, covers: no (%s)\n", s.Type, s.Key, shown(s.Namespace), s.Hash, shown(s.Problem))
+			}
+		}
+	}
+}

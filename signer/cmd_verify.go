@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (c *cli) verifyCommand() *cobra.Command {
+	var t trust
+	var policy, format, profile string
+	cmd := &cobra.Command{
+		Use:   "verify PATH...",
+		Short: "Say what the cluster would say about objects in files",
+		Long: `verify judges SSHJoinProfile, SSHHost and TrustPolicy objects by a signed trust policy, with the cluster's own
+rules and words: what stands behind "denied the request: " when kubectl apply is refused is what verify prints.
+
+PATH is a YAML or JSON file of one or more objects (lists too), "-" for stdin, or a directory: of such files at any
+depth, or of phase scripts with detached signatures (join.sh and join.sh.sig). Other kinds are named on stderr and
+skipped. Text that could be read in two ways (duplicate keys, aliases, anchors) is refused.
+
+Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, or it could not be decided.`,
+		Example: `  hostwarrant verify profile.yaml --policy keys/trust-policy.yaml --root keys/root.pub
+  kubectl get sshjoinprofiles -o yaml | hostwarrant verify - --policy policy.yaml --root root.pub --cluster prod-1 -o json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, paths []string) error {
+			if format != "text" && format != "json" {
+				return usage("-o takes text or json, not %q", format)
+			}
+			anchor, err := t.anchor()
+			if err != nil {
+				return err
+			}
+			snapshot, err := c.snapshot(policy, anchor)
+			if err != nil {
+				return err
+			}
+			return c.verify(&judge{c: c, anchor: anchor, snapshot: snapshot, profile: profile}, paths, format)
+		},
+	}
+	t.flags(cmd)
+	cmd.Flags().StringVar(&policy, "policy", "", "TrustPolicy object, or its document with signatures in FILE.sig (required)")
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	cmd.Flags().StringVar(&profile, "profile", "", "profile name of a directory of scripts (default: the directory's own name)")
+	required(cmd, "policy")
+	return cmd
+}
+
+func (c *cli) verify(j *judge, paths []string, format string) error {
+	inputs, err := c.gather(paths)
+	if err != nil {
+		return err
+	}
+	var all []verdict
+	for _, in := range inputs {
+		all = append(all, j.input(in)...)
+	}
+	if err := c.printVerdicts(all, format); err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return &failure{
+			code: exitUndecided, err: errors.New("there is nothing to verify"),
+			hint: "give files or directories that hold SSHJoinProfile, SSHHost or TrustPolicy objects, or phase scripts",
+		}
+	}
+	for _, v := range all {
+		if !v.Decision.Allowed() {
+			return &failure{code: exitRefused}
+		}
+	}
+	return nil
+}
+
+// row is a verdict in JSON (docs/cli.md).
+type row struct {
+	Path     string   `json:"path"`
+	Document string   `json:"document,omitempty"`
+	Kind     string   `json:"kind"`
+	Name     string   `json:"name"`
+	Outcome  string   `json:"outcome"`
+	Reason   string   `json:"reason"`
+	Where    string   `json:"where,omitempty"`
+	What     string   `json:"what,omitempty"`
+	Hint     string   `json:"hint,omitempty"`
+	Message  string   `json:"message"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+func (c *cli) printVerdicts(all []verdict, format string) error {
+	for _, v := range all {
+		for _, w := range v.Decision.Warnings {
+			c.say("warning", "%s: %s", place(v.Path, v.Document), w)
+		}
+	}
+	if format == "json" {
+		rows := []row{}
+		for _, v := range all {
+			d := v.Decision
+			rows = append(rows, row{
+				v.Path, v.Document, d.Kind, d.Name, d.Outcome.String(), string(d.Reason), d.Where, d.What, d.Hint, d.Message(), d.Warnings,
+			})
+		}
+		return c.printJSON(rows)
+	}
+	for _, v := range all {
+		word := "refused"
+		if v.Decision.Allowed() {
+			word = "verified"
+		}
+		if err := c.print([]byte(fmt.Sprintf("%s: %s: %s\n", place(v.Path, v.Document), word, v.Decision.Message()))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cli) printJSON(v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return undecided(fmt.Errorf("writing JSON: %v", err))
+	}
+	return c.print(append(text, '\n'))
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/signer/manifest"
+)
+
+// input is one thing to look at: a file, stdin, or a directory of phase scripts.
+type input struct {
+	path string
+	data []byte
+	dir  *scriptDir
+}
+
+// scriptDir holds the phase scripts of a profile and their detached signatures.
+type scriptDir struct {
+	name       string // the directory's own name, which stands for the profile's unless one is given
+	scripts    map[script.Phase][]byte
+	signatures map[script.Phase][]byte
+}
+
+// gather finds what the paths hold: "-" is stdin; directories are walked as kubectl apply -R does.
+func (c *cli) gather(paths []string) ([]input, error) {
+	var all []input
+	for _, path := range paths {
+		found, err := c.gatherOne(path)
+		if err != nil {
+			return nil, undecided(err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func (c *cli) gatherOne(path string) ([]input, error) {
+	if path != "-" {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() {
+			return c.walk(path)
+		}
+	}
+	data, err := c.read(path)
+	if err != nil {
+		return nil, err
+	}
+	return []input{{path: path, data: data}}, nil
+}
+
+func (c *cli) walk(dir string) ([]input, error) {
+	var all []input
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			scripts, err := readScripts(path)
+			if err == nil && scripts != nil {
+				all = append(all, input{path: path, dir: scripts})
+			}
+			return err
+		}
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+			return nil
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if info.IsDir() {
+			c.say("note", "%s: a link to a directory, not followed", path)
+			return nil
+		}
+		data, err := c.read(path)
+		all = append(all, input{path: path, data: data})
+		return err
+	})
+	return all, err
+}
+
+// readScripts reads the phase scripts of a directory; nil where it has none.
+func readScripts(dir string) (*scriptDir, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &scriptDir{name: filepath.Base(absolute), scripts: map[script.Phase][]byte{}, signatures: map[script.Phase][]byte{}}
+	for _, phase := range script.Phases() {
+		path := filepath.Join(dir, scriptFile(phase))
+		if err := readInto(d.scripts, phase, path); err != nil {
+			return nil, err
+		}
+		if err := readInto(d.signatures, phase, path+".sig"); err != nil {
+			return nil, err
+		}
+	}
+	if len(d.scripts)+len(d.signatures) == 0 {
+		return nil, nil
+	}
+	return d, nil
+}
+
+func scriptFile(phase script.Phase) string { return string(phase) + ".sh" }
+
+// readInto reads a file that may be absent.
+func readInto(into map[script.Phase][]byte, phase script.Phase, path string) error {
+	data, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	into[phase] = data
+	return err
+}
+
+// read reads a file, or stdin for "-".
+func (c *cli) read(path string) ([]byte, error) {
+	if path == "-" {
+		return limited("stdin", c.in)
+	}
+	return readFile(path)
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return limited(path, f)
+}
+
+func limited(name string, r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, manifest.MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %v", name, err)
+	}
+	if len(data) > manifest.MaxFile {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, manifest.MaxFile)
+	}
+	return data, nil
+}
+
+// isDetached tells a trust policy document from a Kubernetes object.
+func isDetached(data []byte) bool {
+	f, err := manifest.Read(data)
+	if err != nil || len(f.Docs) != 1 {
+		return false
+	}
+	return f.Docs[0].Get("kind") == nil && f.Docs[0].Get("clusters") != nil
+}
+
+// blocks takes a text of armored signatures apart.
+func blocks(text string) []string {
+	const end = "-----END SSH SIGNATURE-----"
+	var all []string
+	for _, part := range strings.SplitAfter(text, end) {
+		if part = strings.TrimPrefix(part, "\n"); part != "" {
+			all = append(all, part+"\n")
+		}
+	}
+	return all
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/signer/manifest"
+)
+
+// maxTrustedSigners is the maxItems of SSHHost.spec.trustedSigners.
+const maxTrustedSigners = 16
+
+// judge gives the cluster's verdict on inputs.
+type judge struct {
+	c        *cli
+	anchor   verify.Anchor
+	snapshot verify.Snapshot
+	profile  string // name for directories of scripts
+}
+
+// verdict is a decision and where the object was found.
+type verdict struct {
+	Path     string
+	Document string
+	Decision decision.Decision
+}
+
+// input judges all that one input holds. What it holds but is not guarded is named on stderr.
+func (j *judge) input(in input) []verdict {
+	if in.dir != nil {
+		return []verdict{{Path: in.path, Decision: j.scripts(in.dir)}}
+	}
+	f, err := manifest.Read(in.data)
+	if err != nil {
+		return []verdict{{Path: in.path, Decision: unreadable(object.Meta{Kind: "File", Name: filepath.Base(in.path)}, err)}}
+	}
+	objects, err := f.Objects()
+	// check: Malformed: an object whose kind is in doubt could be a guarded one
+	if err != nil {
+		return []verdict{{Path: in.path, Decision: unreadable(object.Meta{Kind: "File", Name: filepath.Base(in.path)}, err)}}
+	}
+	var all []verdict
+	for _, o := range objects {
+		if d, guarded := j.object(o); guarded {
+			all = append(all, verdict{Path: in.path, Document: o.Where, Decision: d})
+			continue
+		}
+		j.c.say("note", "%s: %s/%s is of no kind that is guarded, skipped", place(in.path, o.Where), o.Kind, o.Name)
+	}
+	return all
+}
+
+func place(path, where string) string {
+	if where == "" {
+		return path
+	}
+	return path + ", " + where
+}
+
+// isGuarded tells whether an object is of a kind that is judged.
+func isGuarded(o manifest.Object) bool {
+	switch o.Kind {
+	case object.KindJoinProfile, object.KindHost:
+		return o.Group() == object.GroupKPSSH
+	case object.KindTrustPolicy:
+		return o.Group() == object.GroupHostwarrant
+	}
+	return false
+}
+
+// object judges one object; false where its kind is not guarded.
+func (j *judge) object(o manifest.Object) (decision.Decision, bool) {
+	if !isGuarded(o) {
+		return decision.Decision{}, false
+	}
+	meta := object.Meta{Kind: o.Kind, Name: o.Name}
+	// check: Malformed: kubectl and we could read two objects in one text
+	if err := o.Node.Check(); err != nil {
+		return unreadable(meta, err), true
+	}
+	raw, err := o.Node.JSON()
+	if err != nil {
+		return unreadable(meta, err), true
+	}
+	return j.raw(meta, raw), true
+}
+
+// raw judges the JSON that the API server would get.
+func (j *judge) raw(meta object.Meta, raw []byte) decision.Decision {
+	switch meta.Kind {
+	case object.KindJoinProfile:
+		p, err := object.ParseJoinProfile(raw)
+		if err != nil {
+			return decision.From(err).Denied(meta.Kind, meta.Name)
+		}
+		return verify.JoinProfile(j.snapshot, p)
+	case object.KindHost:
+		h, err := object.ParseHost(raw)
+		if err != nil {
+			return decision.From(err).Denied(meta.Kind, meta.Name)
+		}
+		return verify.Host(j.snapshot, j.filled(h), nil)
+	case object.KindTrustPolicy:
+		t, err := object.ParseTrustPolicy(raw)
+		if err != nil {
+			return decision.From(err).Denied(meta.Kind, meta.Name)
+		}
+		_, d := verify.TrustPolicy(j.anchor, j.snapshot.Policy, t, j.snapshot.Now)
+		return d
+	default:
+		return decision.Errorf(decision.KindMismatch, "is of no kind that is guarded").Denied(meta.Kind, meta.Name)
+	}
+}
+
+// filled does what the mutating webhook does before the validating one looks.
+func (j *judge) filled(h *object.Host) *object.Host {
+	if h.ExecMode != object.ExecVerified || len(h.TrustedSigners) > 0 || j.snapshot.Policy == nil {
+		return h
+	}
+	signers := j.snapshot.Policy.TrustedSigners()
+	if len(signers) > maxTrustedSigners {
+		return h
+	}
+	c := *h
+	c.TrustedSigners = signers
+	return &c
+}
+
+// scripts judges a directory as the profile that sign would print for it.
+func (j *judge) scripts(d *scriptDir) decision.Decision {
+	name := j.profile
+	if name == "" {
+		name = d.name
+	}
+	meta := object.Meta{Kind: object.KindJoinProfile, Name: name}
+	for _, phase := range slices.Sorted(maps.Keys(d.scripts)) {
+		// check: Malformed: JSON would quietly replace bytes that are not UTF-8, and other bytes would be judged
+		if err := script.Check(d.scripts[phase]); err != nil {
+			return decision.From(err).At(string(phase)).Denied(meta.Kind, meta.Name)
+		}
+	}
+	raw, err := profileJSON(name, "1", d)
+	if err != nil {
+		return decision.From(err).Denied(meta.Kind, meta.Name)
+	}
+	return j.raw(meta, raw)
+}
+
+// profileJSON writes the object that a directory of scripts stands for.
+func profileJSON(name, version string, d *scriptDir) ([]byte, error) {
+	texts := func(m map[script.Phase][]byte) map[string]string {
+		all := map[string]string{}
+		for phase, text := range m {
+			all[string(phase)] = string(text)
+		}
+		return all
+	}
+	return json.Marshal(map[string]any{
+		"apiVersion": profileAPIVersion, "kind": object.KindJoinProfile, "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"version": version, "scripts": texts(d.scripts), "signatures": texts(d.signatures)},
+	})
+}
+
+const profileAPIVersion = object.GroupKPSSH + "/v1beta1"
+
+// unreadable refuses what may be read in more than one way, or not at all.
+func unreadable(meta object.Meta, err error) decision.Decision {
+	d := decision.Errorf(decision.Malformed, "%v", err).Denied(meta.Kind, meta.Name)
+	if e, ok := errors.AsType[*manifest.Error](err); ok && e.Line > 0 {
+		d.Where, d.What = fmt.Sprintf("line %d, column %d", e.Line, e.Col), e.What
+	}
+	return d
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/signer/keyring"
+)
+
+// Exit codes (docs/cli.md).
+const (
+	exitDone      = 0 // done, or verified
+	exitRefused   = 1
+	exitUsage     = 2
+	exitUndecided = 3 // I/O, a key that cannot be used, nothing to verify
+)
+
+// version is set by the linker: -X main.version=v0.1.0.
+var version = "devel"
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	c := &cli{
+		in: stdin, out: stdout, err: stderr, rand: rand.Reader, now: time.Now,
+		keys: keyring.Source{Passphrase: keyring.AskTerminal, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
+	}
+	return c.run(ctx, args)
+}
+
+// cli is what the commands share.
+type cli struct {
+	in       io.Reader
+	out, err io.Writer
+	rand     io.Reader
+	now      func() time.Time
+	keys     keyring.Source
+}
+
+func (c *cli) run(ctx context.Context, args []string) int {
+	root := c.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	return c.report(root.ExecuteContext(ctx))
+}
+
+// failure ends a command with an exit code. What cobra returns by itself is a mistake in usage.
+type failure struct {
+	code int
+	err  error // nil: everything was said already
+	hint string
+}
+
+func (f *failure) Error() string { return fmt.Sprint(f.err) }
+func (f *failure) Unwrap() error { return f.err }
+
+// usage is a mistake in how a command was called.
+func usage(format string, args ...any) error {
+	return &failure{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// undecided is a command that could not do its work.
+func undecided(err error) error { return &failure{code: exitUndecided, err: err, hint: hintOf(err)} }
+
+// refused is a rule of the trust core that said no.
+func refused(context string, err error) error {
+	e := decision.From(err)
+	return &failure{code: exitRefused, err: fmt.Errorf("%s: %v", context, e), hint: e.Hint}
+}
+
+func hintOf(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	if e, ok := errors.AsType[*decision.Error](err); ok {
+		return e.Hint
+	}
+	return ""
+}
+
+// report says on stderr what went wrong, and gives the exit code.
+func (c *cli) report(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		f = &failure{code: exitUsage, err: err}
+	}
+	if f.code == exitUsage && f.hint == "" {
+		f.hint = "hostwarrant --help lists the commands, hostwarrant COMMAND --help shows how to call one"
+	}
+	if f.err != nil {
+		c.say("error", "%v", f.err)
+		if f.hint != "" {
+			c.say("hint", "%s", f.hint)
+		}
+	}
+	return f.code
+}
+
+// say writes one message for people. If stderr is gone there is nobody to tell.
+func (c *cli) say(level, format string, args ...any) {
+	fmt.Fprintf(c.err, "hostwarrant: %s: %s\n", level, fmt.Sprintf(format, args...))
+}
+
+// print writes data. A reader that went away is an error: the data did not arrive.
+func (c *cli) print(data []byte) error {
+	if _, err := c.out.Write(data); err != nil {
+		return undecided(fmt.Errorf("writing to stdout: %v", err))
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// outline is what is shown of a policy document that nobody verified. Nothing is decided by it.
+type outline struct {
+	Version         int
+	Issued, Expires string
+	Mode            string
+	Clusters        map[string]any
+	JoinProfiles    struct {
+		Signers []struct{ Name, Key string }
+	} `yaml:"joinProfiles"`
+}
+
+func readOutline(document string) (outline, error) {
+	var o outline
+	if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+		return outline{}, fmt.Errorf("reading the policy document: %v", err)
+	}
+	return o, nil
+}
+
+// lastMoment is the last second before the policy expires.
+func (o outline) lastMoment() time.Time {
+	t, err := time.Parse(time.RFC3339, o.Expires)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.Add(-time.Second)
+}
+
+// anyCluster is one of the clusters that the policy names.
+func (o outline) anyCluster() string {
+	ids := sortedKeys(o.Clusters)
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[0]
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/signer/manifest"
+)
+
+// trust is what --root and --cluster say.
+type trust struct{ roots, cluster string }
+
+func (t *trust) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.roots, "root", "", "file of the root public keys, one OpenSSH line each (required)")
+	cmd.Flags().StringVar(&t.cluster, "cluster", trustpolicy.AnyCluster, "id of the cluster to answer for, as its anchor names it")
+	required(cmd, "root")
+}
+
+// required panics for a flag that does not exist, which a test of any command finds.
+func required(cmd *cobra.Command, flag string) {
+	if err := cmd.MarkFlagRequired(flag); err != nil {
+		panic(err)
+	}
+}
+
+func (t *trust) anchor() (verify.Anchor, error) {
+	text, err := readFile(t.roots)
+	if err != nil {
+		return verify.Anchor{}, undecided(fmt.Errorf("reading --root: %v", err))
+	}
+	roots, err := trustpolicy.ParseRoots(text)
+	if err != nil {
+		return verify.Anchor{}, undecided(fmt.Errorf("reading --root %s: %w", t.roots, err))
+	}
+	return verify.Anchor{Roots: roots, ClusterID: t.cluster}, nil
+}
+
+// readPolicy reads a TrustPolicy object, or a document with its signatures in FILE.sig.
+func (c *cli) readPolicy(path string) (*object.TrustPolicy, error) {
+	data, err := c.read(path)
+	if err != nil {
+		return nil, undecided(err)
+	}
+	return c.readPolicyBytes(path, data)
+}
+
+func (c *cli) readPolicyBytes(path string, data []byte) (*object.TrustPolicy, error) {
+	if isDetached(data) {
+		signatures, err := readFile(path + ".sig")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, undecided(err)
+		}
+		t := &object.TrustPolicy{Document: string(data), Signatures: blocks(string(signatures))}
+		t.Kind, t.Name = object.KindTrustPolicy, object.TrustPolicyName
+		return t, nil
+	}
+	f, err := manifest.Read(data)
+	if err != nil {
+		return nil, undecided(fmt.Errorf("%s: %v", path, err))
+	}
+	_, o, err := onlyPolicy(f)
+	if err != nil {
+		return nil, undecided(fmt.Errorf("%s: %w", path, err))
+	}
+	return parsePolicy(path, o)
+}
+
+func parsePolicy(path string, o manifest.Object) (*object.TrustPolicy, error) {
+	if err := o.Node.Check(); err != nil {
+		return nil, undecided(fmt.Errorf("%s: %v", path, err))
+	}
+	raw, err := o.Node.JSON()
+	if err != nil {
+		return nil, undecided(fmt.Errorf("%s: %v", path, err))
+	}
+	t, err := object.ParseTrustPolicy(raw)
+	if err != nil {
+		return nil, undecided(fmt.Errorf("%s: %w", path, err))
+	}
+	return t, nil
+}
+
+// onlyPolicy finds the one TrustPolicy of a file, and its number among the file's objects.
+func onlyPolicy(f *manifest.File) (int, manifest.Object, error) {
+	objects, err := f.Objects()
+	if err != nil {
+		return 0, manifest.Object{}, err
+	}
+	at := -1
+	for i, o := range objects {
+		if o.Kind != object.KindTrustPolicy || o.Group() != object.GroupHostwarrant {
+			continue
+		}
+		if at >= 0 {
+			return 0, manifest.Object{}, errors.New("holds more than one TrustPolicy")
+		}
+		at = i
+	}
+	if at < 0 {
+		return 0, manifest.Object{}, decision.Errorf(decision.PolicyMalformed, "holds neither a TrustPolicy object nor a policy document").
+			Try("hostwarrant init DIR writes one to start with")
+	}
+	return at, objects[at], nil
+}
+
+// snapshot loads the policy that objects are judged by. An expired one is no error here: the engine
+// then refuses every object with PolicyExpired, as the cluster would.
+func (c *cli) snapshot(path string, a verify.Anchor) (verify.Snapshot, error) {
+	t, err := c.readPolicy(path)
+	if err != nil {
+		return verify.Snapshot{}, err
+	}
+	now := c.now()
+	signed := trustpolicy.Signed{Document: []byte(t.Document), Signatures: t.Signatures}
+	p, err := trustpolicy.Verify(signed, a.Roots, a.ClusterID, now)
+	if err != nil && decision.From(err).Reason == decision.PolicyExpired {
+		p, err = lastPolicy(signed, a)
+	}
+	if err != nil {
+		return verify.Snapshot{}, undecided(fmt.Errorf("--policy %s: %w", path, err))
+	}
+	if p.Mode(now) == trustpolicy.Warn {
+		c.say("note", "the policy is in mode warn: the cluster admits what is refused here, relay and hosts do not run it")
+	}
+	return verify.Snapshot{Policy: p, Now: now}, nil
+}
+
+// lastPolicy gives an expired policy as it was in its last second, as a webhook that runs still holds it.
+func lastPolicy(s trustpolicy.Signed, a verify.Anchor) (*trustpolicy.Policy, error) {
+	o, err := readOutline(string(s.Document))
+	if err != nil {
+		return nil, err
+	}
+	return trustpolicy.Verify(s, a.Roots, a.ClusterID, o.lastMoment())
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"hostwarrant": main})
+}
+
+// The scripts call the real program as people do, beside the real ssh-keygen and ssh-agent.
+func TestScripts(t *testing.T) {
+	for _, tool := range []string{"ssh-keygen", "ssh-agent", "ssh-add"} {
+		testkit.Tool(t, tool)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("SSH_AUTH_SOCK", "")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "waitfor": waitFor, "mode": mode, "replace": replace},
+	})
+}
+
+// exits runs a command and wants its exit code: exits 1 hostwarrant verify …
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("want exit %d, got %d", want, got)
+	}
+}
+
+// waitfor waits until a file is there.
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s does not appear", path)
+}
+
+// mode wants the permission bits of a file: mode 600 keys/root
+func mode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := strconv.FormatUint(uint64(info.Mode().Perm()), 8); got != args[0] {
+		ts.Fatalf("want mode %s, got %s", args[0], got)
+	}
+}
+
+// replace changes the first OLD in a file to NEW: replace FILE OLD NEW
+func replace(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[1]) {
+		ts.Fatalf("%s does not hold %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, args[1], args[2], 1)), 0o600))
+}
