@@ -27,7 +27,7 @@ test_a_wrong_key_is_refused() {
 }
 
 test_another_namespace_is_refused() {
-	NAMESPACE=file sign alice
+	NAMESPACE='file' sign alice
 	run join
 	answers 2 'not in namespace kpssh'
 	trust gail
@@ -152,8 +152,8 @@ text' good >sig
 }
 
 test_cut_base64_in_the_armor_is_refused() {
-	sed '3s/....$//' sig >cut
-	cp cut sig
+	sed '3s/....$//' sig >short
+	cp short sig
 	run join
 	answers 2
 }
