@@ -38,11 +38,11 @@ type RootLink struct {
 // TrustPolicySpec is a signed policy document. Nothing outside the document steers how it is
 // verified: the roots come from the anchor that the cluster's operator installed.
 type TrustPolicySpec struct {
-	// document is the policy as YAML text, signed as these bytes. At most 262144 characters, as a
-	// script: four bytes each, with signatures and root chain, still fit the 1.5 MiB that etcd takes.
+	// document is the policy as YAML text, signed as these bytes. At most 524288 characters, the
+	// limit of whoever reads it; with signatures and root chain the whole must fit the 1.5 MiB that etcd takes.
 	//
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=262144
+	// +kubebuilder:validation:MaxLength=524288
 	// +required
 	Document string `json:"document"`
 
