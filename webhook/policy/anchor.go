@@ -30,7 +30,7 @@ type Anchor struct {
 
 // LoadAnchor reads the anchor directory.
 func LoadAnchor(dir string) (Anchor, error) {
-	text, err := readBounded(filepath.Join(dir, rootsFile))
+	text, err := readBounded(filepath.Join(dir, rootsFile), maxAnchorFile)
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor: %v", err)
 	}
@@ -38,7 +38,7 @@ func LoadAnchor(dir string) (Anchor, error) {
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor: %s: %v", filepath.Join(dir, rootsFile), err)
 	}
-	id, err := readBounded(filepath.Join(dir, clusterIDFile))
+	id, err := readBounded(filepath.Join(dir, clusterIDFile), maxAnchorFile)
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor: %v", err)
 	}
@@ -51,15 +51,15 @@ func LoadAnchor(dir string) (Anchor, error) {
 }
 
 // readBounded reads a whole small file.
-func readBounded(path string) ([]byte, error) {
+func readBounded(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxAnchorFile+1))
-	if err == nil && len(text) > maxAnchorFile {
-		err = fmt.Errorf("%s is larger than %d bytes", path, maxAnchorFile)
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", path, limit)
 	}
 	return text, err
 }
