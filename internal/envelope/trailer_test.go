@@ -102,7 +102,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestTrailerReaderHoldsLittle(t *testing.T) {
-	r := NewTrailerReader(&endless{n: 64 << 20}, testRunID, PhaseJoin)
+	r := NewTrailerReader(&endless{n: 16 << 20}, testRunID, PhaseJoin)
 	buf := make([]byte, 1<<16)
 	for {
 		_, err := r.Read(buf)
