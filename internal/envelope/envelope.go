@@ -172,8 +172,8 @@ func decodeBase64(b blob, value string) ([]byte, error) {
 
 // check holds for both directions: sizes, and what each phase needs.
 func (e *Envelope) check() error {
-	if e.Phase == "" {
-		return malformed(fieldPhase, "missing")
+	if !e.Phase.wellFormed() {
+		return malformed(fieldPhase, "missing, or not a phase")
 	}
 	if !e.Phase.Known() {
 		return &Error{Code: ExitPhase, Field: fieldPhase, What: "unknown phase"}

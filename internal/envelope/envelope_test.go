@@ -103,6 +103,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"no signature":                {drop("sig-b64"), ExitEnvelope, "sig-b64: missing"},
 		"no script":                   {drop("script-b64"), ExitEnvelope, "script-b64: missing"},
 		"an unknown phase":            {strings.Replace(ok, "join", "jion", 1), ExitPhase, "unknown phase"},
+		"a phase with a space":        {strings.Replace(ok, "join", "jo in", 1), ExitEnvelope, "phase: missing, or not"},
+		"an empty phase":              {strings.Replace(ok, "join", "", 1), ExitEnvelope, "phase: missing, or not"},
 		"phase in capitals":           {strings.Replace(ok, "join", "Join", 1), ExitPhase, "unknown phase"},
 		"an unknown field":            {ok + "extra: 1\n", ExitEnvelope, "no known field"},
 		"a field in capitals":         {strings.Replace(ok, "phase:", "Phase:", 1), ExitEnvelope, "no known field"},

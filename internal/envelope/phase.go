@@ -35,3 +35,17 @@ func (p Phase) Known() bool {
 		return p.RunsScript()
 	}
 }
+
+// wellFormed tells a phase that another version may know from no phase at all.
+func (p Phase) wellFormed() bool {
+	if p == "" || len(p) > 64 {
+		return false
+	}
+	for i := range len(p) {
+		c := p[i]
+		if c != '.' && c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}

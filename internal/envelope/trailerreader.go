@@ -10,8 +10,7 @@ import (
 )
 
 // tailSize is more than the longest trailer with its line feed (about 190
-// bytes) and the line feed that may part it from the output: all that a
-// TrailerReader holds back.
+// bytes): all that a TrailerReader holds back.
 const tailSize = 256
 
 const readSize = 4096
@@ -107,37 +106,32 @@ func (r *TrailerReader) judge() []byte {
 		r.refusal = fmt.Errorf("%w: %v", ErrNoTrailer, err)
 		return r.tail
 	}
-	body, err := r.accept(t, r.tail[:at])
-	if err != nil {
+	if err := r.accept(t, r.tail[:at]); err != nil {
 		r.refusal = fmt.Errorf("%w: %v", ErrNoTrailer, err)
 		return r.tail
 	}
 	r.trailer, r.refusal = t, nil
-	return body
+	return r.tail[:at]
 }
 
-// accept compares the trailer with this run and with what was received. Output
-// that does not end in a line feed is parted from the trailer by one that the
-// trailer does not count.
-func (r *TrailerReader) accept(t Trailer, body []byte) ([]byte, error) {
+// accept compares the trailer with this run and with what was received. The
+// trailer stands right after the last byte of output, whatever that is.
+func (r *TrailerReader) accept(t Trailer, body []byte) error {
 	// check: Malformed: the trailer of another run, replayed or printed by a script
 	if t.RunID != r.runID {
-		return nil, errors.New("the trailer is for another run")
+		return errors.New("the trailer is for another run")
 	}
 	if t.Phase != r.phase {
-		return nil, errors.New("the trailer is for another phase")
-	}
-	if r.count+int64(len(body)) == t.Bytes+1 && bytes.HasSuffix(body, []byte("\n")) {
-		body = body[:len(body)-1]
+		return errors.New("the trailer is for another phase")
 	}
 	got := r.count + int64(len(body))
 	if got != t.Bytes {
-		return nil, fmt.Errorf("%d bytes came before the trailer, which says %d", got, t.Bytes)
+		return fmt.Errorf("%d bytes came before the trailer, which says %d", got, t.Bytes)
 	}
 	r.sum.Write(body)
 	// check: Malformed: output changed or replaced between the script and the reader
 	if !bytes.Equal(r.sum.Sum(nil), t.SHA256[:]) {
-		return nil, errors.New("the bytes before the trailer have another digest than it says")
+		return errors.New("the bytes before the trailer have another digest than it says")
 	}
-	return body, nil
+	return nil
 }
