@@ -203,9 +203,11 @@ func (d *drain) copy(w io.Writer, r io.Reader) {
 			d.giveUp(errors.New("the host sent more output than is taken"))
 			return
 		}
-		if _, werr := w.Write(buf[:n]); werr != nil {
-			d.giveUp(fmt.Errorf("passing output on: %v", werr))
-			return
+		if n > 0 {
+			if _, werr := w.Write(buf[:n]); werr != nil {
+				d.giveUp(fmt.Errorf("passing output on: %v", werr))
+				return
+			}
 		}
 		if err != nil {
 			return // the end, or a broken channel, which has no exit status
