@@ -15,6 +15,7 @@ func GroupVersion() schema.GroupVersion {
 // program: nothing registers itself.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion(),
+		&HostRun{}, &HostRunList{},
 		&TrustPolicy{}, &TrustPolicyList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion())

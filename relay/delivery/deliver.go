@@ -1,0 +1,144 @@
+package delivery
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/relay/transcript"
+	"github.com/hostwarrant/hostwarrant/relay/transport"
+)
+
+// Order is one run to deliver.
+type Order struct {
+	Target   transport.Target
+	Limits   transport.Limits
+	Envelope envelope.Envelope
+	Secrets  []string // values that must not show
+}
+
+// Deliver sends the order and waits for its end. commit is called once the host
+// was reached and proved its key, before it is given anything; its error, or that
+// of an order that cannot be written, is returned and nothing was sent.
+func Deliver(ctx context.Context, o Order, commit func() error) (Report, error) {
+	text, err := o.Envelope.Encode()
+	if err != nil {
+		return Report{}, fmt.Errorf("writing the envelope: %v", err)
+	}
+	kept := transcript.New(o.Secrets)
+	reader, writer := io.Pipe()
+	tr := envelope.NewTrailerReader(reader, o.Envelope.RunID, o.Envelope.Phase)
+	head := &headWriter{}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		// the pipe's end is the stream's end, which the exit code and the trailer judge
+		if _, err := io.Copy(io.MultiWriter(kept.Stdout, head), tr); err != nil {
+			return
+		}
+	}()
+	code, err := transport.Run(ctx, o.Target, o.Limits, text, writer, kept.Stderr, commit)
+	closePipe(writer, err)
+	<-copied
+	if err != nil {
+		e, ok := fault(err)
+		if !ok {
+			return Report{}, err
+		}
+		r := faultReport(e)
+		r.Transcript = kept.Text()
+		return r, nil
+	}
+	return report(o, code, tr, head, kept), nil
+}
+
+// closePipe ends the stream: with err where the connection failed, so that no
+// trailer of a cut stream counts.
+func closePipe(w *io.PipeWriter, err error) {
+	if err := w.CloseWithError(err); err != nil {
+		return // documented never to happen
+	}
+}
+
+// report joins exit code, trailer and what the streams say.
+func report(o Order, code int, tr *envelope.TrailerReader, head *headWriter, kept *transcript.Transcript) Report {
+	r := Report{Result: resultOf(envelope.ExitCode(code)), ShimExit: code, ScriptExit: envelope.Unknown, Trailer: None, Transcript: kept.Text()}
+	trailer, err := tr.Trailer()
+	repeated, isRepeated := recordOf(head, o.Envelope.RunID)
+	switch {
+	case err == nil:
+		r.ScriptExit = trailer.Exit
+		r.Trailer = Whole
+		if trailer.Cut {
+			r.Trailer = Truncated
+		}
+		// check: Malformed: an exit code and a trailer that contradict each other, of which one is forged
+		if (trailer.Exit == 0) != (r.Result == Succeeded) && r.Result != TimedOut {
+			r.Result = Cut
+			r.Message = fmt.Sprintf("exit code %d and a trailer with exit=%d contradict each other", code, trailer.Exit)
+			return r
+		}
+	case isRepeated:
+		r.ScriptExit = repeated.Exit
+	case r.Result == Succeeded:
+		r.ScriptExit = 0
+	case r.Result == ScriptFailed:
+		r.ScriptExit = scriptExited(kept.Stderr.Tail())
+	}
+	r.Message = messageOf(r)
+	return r
+}
+
+const scriptExitedLine = "kpssh-shim: script exited "
+
+// scriptExited finds the last line in which the shim says how the script ended. A
+// script can print such a line as well, but not after the shim's.
+func scriptExited(stderr string) int {
+	lines := strings.Split(stderr, "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if rest, ok := strings.CutPrefix(lines[i], scriptExitedLine); ok {
+			if n, err := strconv.ParseUint(rest, 10, 8); err == nil {
+				return int(n)
+			}
+		}
+	}
+	return envelope.Unknown
+}
+
+// maxRecord is more than an outcome record's longest line.
+const maxRecord = 512
+
+// headWriter keeps the first bytes of a stream, and whether there were more.
+type headWriter struct {
+	b    bytes.Buffer
+	over bool
+}
+
+func (h *headWriter) Write(p []byte) (int, error) {
+	room := maxRecord - h.b.Len()
+	if len(p) > room {
+		h.over = true
+		h.b.Write(p[:room])
+		return len(p), nil
+	}
+	h.b.Write(p)
+	return len(p), nil
+}
+
+// recordOf reads stdout as the outcome record of a run, when it is nothing else.
+func recordOf(h *headWriter, runID envelope.RunID) (envelope.Outcome, bool) {
+	line, ended := strings.CutSuffix(h.b.String(), "\n")
+	if h.over || !ended {
+		return envelope.Outcome{}, false
+	}
+	o, err := envelope.ParseOutcome(line)
+	// check: Malformed: the record of another run taken for this one's
+	if err != nil || o.RunID != runID {
+		return envelope.Outcome{}, false
+	}
+	return o, true
+}

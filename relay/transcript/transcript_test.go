@@ -1,0 +1,114 @@
+package transcript
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func feed(s *Stream, text string, size int) {
+	for len(text) > 0 {
+		n := min(size, len(text))
+		if _, err := s.Write([]byte(text[:n])); err != nil {
+			panic(err)
+		}
+		text = text[n:]
+	}
+}
+
+func TestSecretsNeverShowWhereverTheBorderIs(t *testing.T) {
+	secrets := []string{"tok", "token-1234567890", "", "zz"}
+	cases := map[string]struct{ in, want string }{
+		"alone":                       {"token-1234567890", "[redacted]"},
+		"in a line":                   {"joining with token-1234567890 now\n", "joining with [redacted] now\n"},
+		"twice in a row":              {"token-1234567890token-1234567890", "[redacted][redacted]"},
+		"a shorter one that is like":  {"tok-", "[redacted]-"},
+		"cut in its middle":           {"x=token-12345", "x=[redacted]"},
+		"only a few letters of it":    {"x=to", "x=to"},
+		"at the end":                  {"x=zz", "x=[redacted]"},
+		"begun twice":                 {"tztoken-1234567890", "tz[redacted]"},
+		"nothing secret":              {"hello\n", "hello\n"},
+		"overlapping, leftmost first": {"zzz", "[redacted]z"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			for size := 1; size <= len(c.in); size++ {
+				s := New(secrets)
+				feed(s.Stdout, c.in, size)
+				if got := s.Text(); got != c.want {
+					t.Fatalf("in pieces of %d: %q, want %q", size, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestTextIsBoundedPrintableAndTheEnd(t *testing.T) {
+	cases := map[string]struct{ out, errs, suffix string }{
+		"much of both":           {strings.Repeat("a", 1<<20), strings.Repeat("b", 1<<20) + "last", "last"},
+		"escape sequences":       {"\x1b[2Jhello\r\n", "", "\uFFFD[2Jhello\uFFFD\n"},
+		"bytes that are no text": {"ok\xff\xfe\x00", "", "ok\uFFFD\uFFFD\uFFFD"},
+		"many bytes of no text":  {strings.Repeat("\xff", 1<<16), strings.Repeat("\xff", 1<<16), "\uFFFD"},
+		"characters cut in two":  {strings.Repeat("é", 1<<14) + "x", "", "éx"},
+		"bidirectional controls": {"a\u202eb", "", "a\uFFFDb"},
+		"stdout without an end":  {"out", "err\n", "out\nerr\n"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := New(nil)
+			feed(s.Stdout, c.out, 4096)
+			feed(s.Stderr, c.errs, 4096)
+			got := s.Text()
+			if len(got) > MaxText || !utf8.ValidString(got) || !strings.HasSuffix(got, c.suffix) {
+				t.Fatalf("%d bytes, ends with %q", len(got), got[max(0, len(got)-40):])
+			}
+			if strings.ContainsAny(got, "\x1b\r\x00") {
+				t.Fatal("a control character is left")
+			}
+		})
+	}
+}
+
+func TestOnlyACutStreamSaysSo(t *testing.T) {
+	s := New(nil)
+	feed(s.Stdout, strings.Repeat("a", streamTail), 7)
+	if got := s.Stdout.Tail(); strings.HasPrefix(got, cutMark) {
+		t.Fatal("a whole stream says that it was cut")
+	}
+	feed(s.Stdout, "a", 1)
+	if got := s.Stdout.Tail(); !strings.HasPrefix(got, cutMark) {
+		t.Fatal("a cut stream looks whole")
+	}
+}
+
+func TestRedactorHoldsLittle(t *testing.T) {
+	s := New([]string{"secret-value"})
+	for range 1000 {
+		feed(s.Stdout, strings.Repeat("secret-valu", 100), 4096)
+	}
+	if n := cap(s.Stdout.redactor.held); n > 64<<10 {
+		t.Fatalf("holds %d bytes", n)
+	}
+}
+
+// FuzzRedact: no secret shows, however the stream is cut.
+func FuzzRedact(f *testing.F) {
+	f.Add("a secret b", "secret", 3)
+	f.Fuzz(func(t *testing.T, text, secret string, size int) {
+		if size < 1 || len(secret) == 0 || len(text) > 1000 || strings.Contains(mark, secret) || strings.ContainsAny(secret, "[]") {
+			return
+		}
+		var out strings.Builder
+		r := newRedactor([]string{secret}, func(p []byte) { out.Write(p) })
+		for rest := []byte(text); len(rest) > 0; {
+			n := min(size, len(rest))
+			r.write(rest[:n])
+			rest = rest[n:]
+		}
+		r.end()
+		want := strings.ReplaceAll(text, secret, mark)
+		if got := out.String(); got != want && !(strings.HasSuffix(got, mark) && strings.HasPrefix(want, strings.TrimSuffix(got, mark))) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	})
+}
