@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -94,7 +96,7 @@ func (c *census) readGo(file string, parsed *ast.File, line func(token.Pos) int)
 	case strings.HasPrefix(file, decisionDir+"/"):
 		c.reasons = append(c.reasons, reasonsOf(parsed)...)
 		return
-	case strings.HasPrefix(file, "hack/") || strings.HasPrefix(file, "e2e/"):
+	case supports(file):
 		return
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
@@ -146,13 +148,20 @@ func (c *census) readShim(tree fs.FS) error {
 	if err != nil {
 		return err
 	}
-	leaves := regexp.MustCompile(`\b(?:refuse|exit|die|finish)\s+([0-9]+)\b`)
+	constant := regexp.MustCompile(`^([A-Z_]+)=([0-9]+)$`)
+	leaves := regexp.MustCompile(`\b(?:(?:refuse|finish|exit)\s+|code=)"?(?:\$([A-Z_]+)\b|([0-9]+)\b)`)
+	codes := map[string]string{}
 	for i, text := range strings.Split(string(source), "\n") {
+		if named := constant.FindStringSubmatch(text); named != nil {
+			codes[named[1]] = named[2]
+		}
 		if strings.HasPrefix(strings.TrimSpace(text), "#") {
 			continue
 		}
 		for _, match := range leaves.FindAllStringSubmatch(text, -1) {
-			c.uses(match[1], shimFile, i+1)
+			if code := match[2] + codes[match[1]]; code != "" {
+				c.uses(code, shimFile, i+1)
+			}
 		}
 	}
 	return nil
@@ -195,6 +204,24 @@ func TestEveryRefusalHasAMarkedCheck(t *testing.T) {
 	}
 }
 
+// A mutant that the shell cannot read would be killed for the wrong reason.
+func TestMutantsOfTheShimAreScripts(t *testing.T) {
+	source, err := os.ReadFile(root + "/" + shimFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("%s is not there yet", shimFile)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mark.InShell(shimFile, source).Marks {
+		cmd := exec.CommandContext(t.Context(), "/bin/dash", "-n")
+		cmd.Stdin = bytes.NewReader(m.Mutant(source))
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: without its line the script cannot be read: %s", m, output)
+		}
+	}
+}
+
 func TestCensusSeesItsNearMiss(t *testing.T) {
 	const (
 		reasons = "package decision\ntype Reason string\nconst (\n\tVerified Reason = \"Verified\"\n\tUnsigned Reason = \"Unsigned\"\n\tExpired Reason = \"Expired\"\n)\nconst limit = 3\n"
@@ -203,6 +230,7 @@ func TestCensusSeesItsNearMiss(t *testing.T) {
 		unknown = "package p\nfunc f() {\n\t// check: Unsinged: why\n\tif true {\n\t}\n}\n"
 		shim    = "#!/bin/sh\n# exit 9 is nothing\n# check: 4: why\n[ x ] || refuse 4 no\nexit 0\n"
 		shimGap = "#!/bin/sh\n[ x ] || refuse 2 no\n"
+		shimVar = "#!/bin/sh\nBUSY=12\nGRACE=20\n[ x ] || refuse \"$BUSY\" no\nsleep $GRACE\n"
 		shimBad = "#!/bin/sh\n# check: 99: why\n[ x ] || true\n"
 	)
 	tests := map[string]struct {
@@ -216,6 +244,7 @@ func TestCensusSeesItsNearMiss(t *testing.T) {
 		"a mark with a misspelt reason":     {"internal/p/p.go", unknown, []string{`internal/p/p.go:3: "Unsinged" is no reason of internal/decision and no exit code of the shim`}, nil},
 		"an exit code with its mark":        {shimFile, shim, nil, nil},
 		"an exit code without a mark":       {shimFile, shimGap, nil, []string{"2 is used at shim/kpssh-shim:2 and no check is marked with it"}},
+		"an exit code by name":              {shimFile, shimVar, nil, []string{"12 is used at shim/kpssh-shim:4 and no check is marked with it"}},
 		"a mark with a code that is none":   {shimFile, shimBad, []string{`shim/kpssh-shim:2: "99" is no reason of internal/decision and no exit code of the shim`}, nil},
 		"an exit code marked in Go instead": {"internal/p/p.go", strings.ReplaceAll(unknown, "Unsinged", "4"), []string{`internal/p/p.go:3: "4" is no reason of internal/decision and no exit code of the shim`}, nil},
 	}

@@ -34,6 +34,14 @@ read_envelope() {
 }
 `
 
+const shCase = `#!/bin/sh
+case $1 in
+a) ;;
+# check: 5: an unknown phase
+*) refuse 5 "unknown" ;;
+esac
+`
+
 func TestMutantsOfMarkedChecks(t *testing.T) {
 	tests := map[string]struct {
 		file, source string
@@ -48,6 +56,11 @@ func TestMutantsOfMarkedChecks(t *testing.T) {
 		"a shell line goes and the lines around it stay": {
 			file: "shim", source: shSource,
 			want: []string{"a field twice\n:\n\trun"},
+			gone: []string{"refuse"},
+		},
+		"a branch of a case goes without a trace": {
+			file: "shim", source: shCase,
+			want: []string{"an unknown phase\n\nesac"},
 			gone: []string{"refuse"},
 		},
 	}

@@ -35,7 +35,7 @@ func InShell(file string, source []byte) Found {
 		found.Marks = append(found.Marks, Mark{
 			File: file, Line: i + 1, Codes: codes, Why: why,
 			start: offset, end: offset + len(next),
-			replacement: func(string) string { return ":" },
+			replacement: without,
 		})
 	}
 	return found
@@ -51,4 +51,13 @@ func unusable(line string) string {
 		return "the line below the mark goes on in the next one; a check is one line"
 	}
 	return ""
+}
+
+// without is what stands in place of a check: nothing where the line is a branch of a
+// case, else the command that does nothing, as a body must not be empty.
+func without(line string) string {
+	if strings.HasSuffix(strings.TrimSpace(line), ";;") {
+		return ""
+	}
+	return ":"
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // InTree finds the marks of all Go files and shell scripts below root: product code
-// only, neither tests and their data nor the tools of hack/.
+// only, neither tests and their data nor what stands beside the programs.
 func InTree(root fs.FS) (Found, error) {
 	var found Found
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -45,7 +45,7 @@ func InTree(root fs.FS) (Found, error) {
 
 func skipped(dir string) bool {
 	switch path.Base(dir) {
-	case "testdata", "hack", "e2e", "bin", "tests":
+	case "testdata", "hack", "e2e", "testkit", "bin", "tests":
 		return true
 	}
 	return dir != "." && strings.HasPrefix(path.Base(dir), ".")
