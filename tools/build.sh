@@ -19,10 +19,24 @@ exec 9>"$cache/lock"
 flock 9 # two builds at once would only slow each other down
 if [ ! -d "$bin" ]; then
 	work=$(mktemp -d "$cache/build.XXXXXX")
-	trap 'rm -rf "$work"' EXIT
+	progress=
+	finish() {
+		[ -z "$progress" ] || kill "$progress" 2>/dev/null || :
+		rm -rf "$work"
+	}
+	trap finish EXIT
 	trap 'exit 130' INT TERM
-	echo "tools: building $(go list tool | sed 's|/v[0-9]*$||; s|.*/||' | tr '\n' ' ')into $bin (a minute or two, once)" >&2
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$work/bin/" tool >&2
+	echo "tools: building $(go list tool | sed 's|/v[0-9]*$||; s|.*/||' | tr '\n' ' ')into $bin (a few minutes, once)" >&2
+	: >"$work/log"
+	(
+		exec 9>&-
+		while sleep 20; do echo "tools: $(wc -l <"$work/log") packages compiled" >&2; done
+	) &
+	progress=$!
+	CGO_ENABLED=0 go build -v -trimpath -buildvcs=false -ldflags '-s -w' -o "$work/bin/" tool 2>"$work/log" || {
+		tail -n 20 "$work/log" >&2
+		exit 1
+	}
 	mv "$work/bin" "$bin"
 fi
 echo "$bin"
