@@ -175,3 +175,63 @@ func TestUnexplainedDependenciesAreSeen(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// unknownTests lists the tests that a page names and no file of the tree defines.
+func unknownTests(page string, tree fs.FS) ([]string, error) {
+	defined := map[string]bool{}
+	definition := regexp.MustCompile(`(?m)^(?:func (Test\w+)\(|(test_\w+)\(\))`)
+	err := fs.WalkDir(tree, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && file != "." && strings.HasPrefix(path.Base(file), ".") {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "tests/") {
+			return nil
+		}
+		source, err := fs.ReadFile(tree, file)
+		if err != nil {
+			return err
+		}
+		for _, match := range definition.FindAllStringSubmatch(string(source), -1) {
+			defined[match[1]+match[2]] = true
+		}
+		return nil
+	})
+	var unknown []string
+	for _, match := range regexp.MustCompile("`(Test[A-Z]\\w*|test_\\w+)`").FindAllStringSubmatch(page, -1) {
+		if !defined[match[1]] {
+			unknown = append(unknown, match[1])
+		}
+	}
+	return unknown, err
+}
+
+func TestTheThreatModelNamesRealTests(t *testing.T) {
+	page, err := os.ReadFile(root + "/docs/threat-model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown, err := unknownTests(string(page), os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range unknown {
+		t.Errorf("docs/threat-model.md names %s, which is no test of this tree", name)
+	}
+}
+
+func TestUnknownTestsAreSeen(t *testing.T) {
+	got, err := unknownTests("`TestOne` `TestTwo` `test_three` `test_four` `Tests` TestFive", fstest.MapFS{
+		"a/a_test.go":     {Data: []byte("package a\nfunc TestOne(t *testing.T) {\n}\n// func TestTwo(\n")},
+		"shim/tests/x.sh": {Data: []byte("test_three() {\n}\n")},
+		"notes.sh":        {Data: []byte("test_four() {\n}\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"TestTwo", "test_four"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -158,6 +158,7 @@ func TestImportRulesSeeTheirNearMiss(t *testing.T) {
 		"the relay in the webhook":         {indirect("webhook", module+"/relay/dial"), indirect("webhook", module+"/internal/verify")},
 		"the signer in the relay":          {indirect("relay", module+"/signer/keys"), indirect("relay", module+"/internal/sshsig")},
 		"tests in a product":               {indirect("shim", module+"/e2e/lab"), indirect("e2e/demo", module+"/e2e/lab")},
+		"a fake host in the relay":         {indirect("relay/runner", module+"/relay/fakesshd"), indirect("relay/runner", module+"/relay/transport")},
 		"test keys in a product":           {indirect("relay", module+"/testkit"), indirect("e2e/lab", module+"/testkit")},
 		"a directory with a like name":     {direct("internal", "os"), direct("internals/x", "os")},
 		"a package with a like path":       {indirect("internal/x", "net/http/httputil"), indirect("internal/x", "net/httpx")},
