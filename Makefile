@@ -1,0 +1,66 @@
+# The commands of this project; `make` alone lists them. Logic lives in hack/.
+.DEFAULT_GOAL := help
+.SUFFIXES:
+
+# The version is what git says (the programs read it from their build information).
+# Where git may not be asked (no repository, foreign owner) they say (devel).
+STAMP := $(shell git rev-parse --quiet --verify HEAD >/dev/null 2>&1 && echo true || echo false)
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+export CGO_ENABLED := 0
+
+GO_BUILD = go build -trimpath -buildvcs=$(STAMP) -ldflags '-s -w'
+FAST_PACKAGES = $(shell go list ./... | grep -v '/e2e\(/\|$$\)')
+
+.PHONY: help
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: deps
+deps: ## check the machine and install the Debian packages that are missing
+	@hack/deps
+
+.PHONY: build
+build: ## build the three programs into bin/
+	$(GO_BUILD) -o bin/hostwarrant ./signer
+	$(GO_BUILD) -o bin/hostwarrant-webhook ./webhook
+	$(GO_BUILD) -o bin/hostwarrant-relay ./relay
+
+.PHONY: control-plane
+control-plane: ## build etcd, kube-apiserver, kube-controller-manager and kubectl (once, cached)
+	@e2e/cluster/build.sh
+
+.PHONY: demo
+demo: deps build ## play the whole story on a real API server and real sshd hosts
+	@hack/with-control-plane go run ./e2e/demo up
+
+.PHONY: demo-down
+demo-down: ## stop the demo and remove everything it made
+	@go run ./e2e/demo down
+
+.PHONY: test
+test: deps ## run everything that CI runs: lint, fast tests, end-to-end tests
+	@hack/test all
+
+.PHONY: test-fast
+test-fast: deps ## run the tests that need no cluster
+	@hack/test fast
+
+.PHONY: e2e
+e2e: deps ## run the end-to-end tests only
+	@hack/test e2e
+
+.PHONY: lint
+lint: ## check format, vet, staticcheck, golangci-lint, shellcheck, imports, modules, generated files
+	@hack/lint
+
+.PHONY: generate
+generate: ## regenerate deepcopy code and CRDs
+	@hack/generate
+
+.PHONY: mutants
+mutants: deps ## delete each marked security check in turn; the fast tests must notice (ARGS='-run REGEX', '-list')
+	@go run ./hack/mutants $(ARGS)
+
+.PHONY: race
+race: ## run the fast tests under the race detector (needs gcc)
+	CGO_ENABLED=1 go test -race $(FAST_PACKAGES)

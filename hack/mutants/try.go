@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/hostwarrant/hostwarrant/hack/mutants/mark"
+)
+
+type verdict string
+
+const (
+	survived verdict = "survived"
+	killed   verdict = "killed"
+	broken   verdict = "broken" // does not build: says nothing about the tests
+)
+
+type result struct {
+	mark    mark.Mark
+	verdict verdict
+	output  string
+}
+
+// tryAll tries each mark in one of as many copies of the tree as there are workers.
+func tryAll(ctx context.Context, marks []mark.Mark, workers int, progress func(string)) ([]result, error) {
+	todo := make(chan mark.Mark)
+	var (
+		lock    sync.Mutex
+		results []result
+		faults  []error
+		wait    sync.WaitGroup
+	)
+	for range min(workers, len(marks)) {
+		wait.Go(func() {
+			err := work(ctx, todo, func(r result) {
+				lock.Lock()
+				defer lock.Unlock()
+				results = append(results, r)
+				progress(fmt.Sprintf("%d/%d %s %v", len(results), len(marks), r.verdict, r.mark))
+			})
+			lock.Lock()
+			defer lock.Unlock()
+			faults = append(faults, err)
+			for range todo { // a worker that cannot go on must not block the others
+			}
+		})
+	}
+	for _, m := range marks {
+		todo <- m
+	}
+	close(todo)
+	wait.Wait()
+	return results, errors.Join(faults...)
+}
+
+func work(ctx context.Context, todo <-chan mark.Mark, done func(result)) error {
+	tree, err := copyTree(ctx)
+	if err != nil {
+		return err
+	}
+	defer tree.remove()
+	if output, err := tree.test(ctx, false, tree.fast); err != nil {
+		return fmt.Errorf("the fast tests fail without any mutant, nothing was tried:\n%s", output)
+	}
+	for m := range todo {
+		r, err := tree.try(ctx, m)
+		if err != nil {
+			return err
+		}
+		done(r)
+	}
+	return nil
+}
+
+func (t *tree) try(ctx context.Context, m mark.Mark) (result, error) {
+	file := filepath.Join(t.root, filepath.FromSlash(m.File))
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return result{}, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return result{}, err
+	}
+	if err := os.WriteFile(file, m.Mutant(source), info.Mode()); err != nil {
+		return result{}, err
+	}
+	// go cannot see that a script which a test runs has changed: no cached results.
+	fresh := !strings.HasSuffix(m.File, ".go")
+	r := result{mark: m, verdict: survived}
+	for _, packages := range [][]string{t.near(m.File), t.fast} {
+		output, err := t.test(ctx, fresh, packages)
+		if ctx.Err() != nil {
+			return result{}, ctx.Err()
+		}
+		if err == nil {
+			continue
+		}
+		r.verdict, r.output = killed, output
+		if strings.Contains(output, "[build failed]") || strings.Contains(output, "[setup failed]") {
+			r.verdict = broken
+		}
+		break
+	}
+	return r, os.WriteFile(file, source, info.Mode())
+}
+
+// progressTo prints one line a mutant, in place where that is a terminal.
+func progressTo(w io.Writer) func(string) {
+	file, isFile := w.(*os.File)
+	if isFile {
+		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			return func(line string) { fmt.Fprintf(w, "\r\x1b[K%.120s", line) }
+		}
+	}
+	return func(line string) { fmt.Fprintln(w, line) }
+}
