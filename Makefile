@@ -6,9 +6,9 @@
 # Where git may not be asked (no repository, foreign owner) they say (devel).
 STAMP := $(shell git rev-parse --quiet --verify HEAD >/dev/null 2>&1 && echo true || echo false)
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
-export CGO_ENABLED := 0
 
-GO_BUILD = go build -trimpath -buildvcs=$(STAMP) -ldflags '-s -w'
+# Without -trimpath, so that builds and tests share one build cache.
+GO_BUILD = go build -buildvcs=$(STAMP) -ldflags '-s -w'
 FAST_PACKAGES = $(shell go list ./... | grep -v '/e2e\(/\|$$\)')
 
 .PHONY: help
