@@ -1,5 +1,5 @@
-// Command hostwarrant-relay is the in-cluster courier: it takes the HostRuns of
-// some namespaces to their hosts over SSH.
+// Command hostwarrant-relay is the in-cluster courier: it takes HostRuns to their
+// hosts over SSH.
 //
 // It holds no key that can vouch for anything: the key it logs in with opens a
 // connection, and the host runs only what an offline key signed. What it may do

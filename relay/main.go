@@ -23,8 +23,8 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	o := options{}
 	started := false
 	cmd := &cobra.Command{
-		Use:           "hostwarrant-relay --anchor DIR --namespaces NS[,NS…]",
-		Short:         "Take the HostRuns of some namespaces to their hosts",
+		Use:           "hostwarrant-relay --anchor DIR [--namespaces NS,…]",
+		Short:         "Take HostRuns to their hosts",
 		Example:       "  hostwarrant-relay --anchor /etc/hostwarrant/anchor --namespaces pool",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,

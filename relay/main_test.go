@@ -21,9 +21,7 @@ func TestUsage(t *testing.T) {
 	}{
 		"help":                     {[]string{"--help"}, 0, "--anchor", ""},
 		"no anchor":                {[]string{"--namespaces", "pool"}, 2, "", "--anchor is missing"},
-		"no namespaces":            {[]string{"--anchor", "x"}, 2, "", "--namespaces is missing"},
 		"a namespace that is none": {[]string{"--anchor", "x", "--namespaces", "pool,*"}, 2, "", `"*" is no namespace`},
-		"all namespaces":           {[]string{"--anchor", "x", "--namespaces", ""}, 2, "", "--namespaces"},
 		"an unknown flag":          {[]string{"--force"}, 2, "", "unknown flag"},
 		"an extra argument":        {[]string{"x"}, 2, "", "unknown command"},
 		"too many hosts at once":   {[]string{"--anchor", "x", "--namespaces", "pool", "--concurrent-hosts", "1001"}, 2, "", "--concurrent-hosts"},

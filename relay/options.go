@@ -26,7 +26,7 @@ type options struct {
 
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.anchor, "anchor", "", "directory with the files roots and cluster-id (required)")
-	f.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces whose HostRuns are taken (required)")
+	f.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces whose HostRuns are taken; default: all, but a run only happens where the relay may read Secrets")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; default: KUBECONFIG, then the pod's own account")
 	f.IntVar(&o.concurrent, "concurrent-hosts", 100, "hosts dialled at once")
 	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz")
@@ -39,9 +39,6 @@ func (o *options) register(f *pflag.FlagSet) {
 func (o *options) check() error {
 	if o.anchor == "" {
 		return errors.New("--anchor is missing: the directory with roots and cluster-id")
-	}
-	if len(o.namespaces) == 0 {
-		return errors.New("--namespaces is missing: the relay serves named namespaces only")
 	}
 	for _, ns := range o.namespaces {
 		if problems := validation.IsDNS1123Label(ns); len(problems) > 0 {

@@ -24,7 +24,6 @@ type stored struct {
 	host    []byte
 	claimed bool
 	profile []byte
-	secret  map[string][]byte
 }
 
 // judgeHost says whether the host may be dialled at all for this run.
@@ -73,9 +72,6 @@ func judgePhase(s verify.Snapshot, run *v1alpha1.HostRun, st stored) (*object.Jo
 
 // target says where the host is and which keys it and the relay have.
 func target(h *object.Host, secret map[string][]byte) (transport.Target, *refusal) {
-	if secret == nil {
-		return transport.Target{}, refuse(reasonSecretNotFound, fmt.Sprintf("there is no Secret %q with the keys of SSHHost %q", h.SecretName, h.Name))
-	}
 	pin, err := transport.ParsePin(secret["knownHost"])
 	if err != nil {
 		return transport.Target{}, keyRefusal(err, fmt.Sprintf("Secret %q, knownHost", h.SecretName))

@@ -52,10 +52,11 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 			return j, nil
 		}
 	}
-	if j.stored.secret, err = r.readSecret(ctx, run.Namespace, j.host.SecretName); err != nil {
-		return judged{}, err
+	secret, refused, err := r.readSecret(ctx, run.Namespace, j.host.SecretName)
+	if j.refused = refused; err != nil || refused != nil {
+		return j, err
 	}
-	j.target, j.refused = target(j.host, j.stored.secret)
+	j.target, j.refused = target(j.host, secret)
 	return j, nil
 }
 

@@ -5,9 +5,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 )
 
@@ -44,21 +46,16 @@ func (r *Reconciler) readHost(ctx context.Context, namespace, name string, st *s
 }
 
 // readSecret reads the Secret that the SSHHost names, in the SSHHost's namespace.
-func (r *Reconciler) readSecret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
-	if name == "" {
-		return nil, nil
-	}
+func (r *Reconciler) readSecret(ctx context.Context, namespace, name string) (map[string][]byte, *refusal, error) {
 	var secret corev1.Secret
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
-	if isNotFound(err) {
-		return nil, nil
+	switch {
+	case name == "" || isNotFound(err):
+		return nil, refuse(reasonSecretNotFound, fmt.Sprintf("there is no Secret %q in namespace %q with the keys of the SSHHost", name, namespace)), nil
+	case apierrors.IsForbidden(err):
+		return nil, refuse(string(decision.NamespaceRefused), fmt.Sprintf("the relay may not read Secrets in namespace %q: install manifests/components/host-namespace there", namespace)), nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("reading Secret %q: %w", name, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading Secret %q: %w", name, err)
-	}
-	data := secret.Data
-	if data == nil {
-		data = map[string][]byte{}
-	}
-	return data, nil
+	return secret.Data, nil, nil
 }

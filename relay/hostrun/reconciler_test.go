@@ -124,6 +124,7 @@ func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
 		"an expired policy":                {func(w *world) { w.now = w.now.AddDate(1, 0, 0); w.run.CreationTimestamp = metav1.NewTime(w.now) }, "PolicyUnavailable", ""},
 		"no Secret":                        {func(w *world) { w.secret = nil }, "SecretNotFound", "host-a-ssh"},
 		"no Secret named":                  {func(w *world) { unstructured.RemoveNestedField(w.host.Object, "spec", "sshKeySecretRef") }, "SecretNotFound", ""},
+		"a namespace that is not ours":     {func(w *world) { w.refuses = "Secret" }, "NamespaceRefused", "host-namespace"},
 		"no pinned key":                    {func(w *world) { delete(w.secret.Data, "knownHost") }, "HostKeyNotPinned", "no host key is pinned"},
 		"a fingerprint instead of a key":   {func(w *world) { w.secret.Data["knownHost"] = []byte("SHA256:47DEQpj8HBSa") }, "HostKeyNotPinned", "fingerprint"},
 		"no login key":                     {func(w *world) { delete(w.secret.Data, "privateKey") }, "LoginKeyInvalid", "privateKey"},

@@ -3,6 +3,7 @@ package hostrun
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,9 +11,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -82,6 +85,7 @@ type world struct {
 	signer  testkit.Signer
 	now     time.Time
 	writes  int
+	refuses string // kind of which reading is forbidden
 
 	host, profile, policy *unstructured.Unstructured
 	secret                *corev1.Secret
@@ -162,6 +166,12 @@ func (w *world) start() {
 		b = b.WithObjects(w.secret)
 	}
 	b = b.WithObjects(w.run).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, isSecret := o.(*corev1.Secret); isSecret && w.refuses == "Secret" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name, errors.New("no role"))
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 			w.writes++
 			return c.SubResource(sub).Update(ctx, o, opts...)
