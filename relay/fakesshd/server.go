@@ -1,9 +1,6 @@
 package fakesshd
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
 	"errors"
 	"io"
 	"net"
@@ -13,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // NoExit as a handler's answer sends no exit status.
@@ -219,19 +218,8 @@ func raw(t testing.TB, play func(net.Conn)) string {
 // Key makes a key pair for one test: the signer and the private key in PEM.
 func Key(t testing.TB) (ssh.Signer, []byte) {
 	t.Helper()
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signer, pem.EncodeToMemory(block)
+	key := testkit.NewSigner(t, "ed25519")
+	return key.Signer, key.PEM
 }
 
 // PinText is the public key line of a host key.

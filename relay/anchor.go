@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
+)
+
+// maxAnchorFile is far above a list of root keys, and a guard against a wrong file.
+const maxAnchorFile = 1 << 20
+
+// readAnchor reads what this relay was given out of band: the root keys and the
+// cluster's id. It is read once: an anchor that changes needs a new process.
+func readAnchor(dir string) (verify.Anchor, error) {
+	text, err := readFile(filepath.Join(dir, "roots"))
+	if err != nil {
+		return verify.Anchor{}, err
+	}
+	roots, err := trustpolicy.ParseRoots(text)
+	if err != nil {
+		return verify.Anchor{}, fmt.Errorf("reading the anchor's roots: %v", err)
+	}
+	id, err := readFile(filepath.Join(dir, "cluster-id"))
+	if err != nil {
+		return verify.Anchor{}, err
+	}
+	a := verify.Anchor{Roots: roots, ClusterID: strings.TrimSuffix(string(id), "\n")}
+	if a.ClusterID == "" || strings.ContainsAny(a.ClusterID, " \t\r\n") {
+		return verify.Anchor{}, fmt.Errorf("the anchor's cluster-id is not one word")
+	}
+	return a, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the anchor: %w", err)
+	}
+	if info.Size() > maxAnchorFile {
+		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxAnchorFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the anchor: %w", err)
+	}
+	return text, nil
+}
+
+// ownCA is the CA bundle with which this relay itself checks the API server; nil
+// where it uses none of its own.
+func ownCA(c *rest.Config) ([]byte, error) {
+	if len(c.CAData) > 0 || c.CAFile == "" {
+		return c.CAData, nil
+	}
+	text, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the API server's CA: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,115 @@
+package hostrun
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/relay/transport"
+)
+
+// defaultShim is what an SSHHost without shimCommand means.
+const defaultShim = "/opt/kpssh/kpssh-shim"
+
+// stored is what the API server holds, as JSON; nil is absent.
+type stored struct {
+	host    []byte
+	claimed bool
+	profile []byte
+}
+
+// judgeHost says whether the host may be dialled at all for this run.
+func judgeHost(s verify.Snapshot, run *v1alpha1.HostRun, st stored) (*object.Host, *refusal) {
+	if st.host == nil {
+		return nil, refuse(reasonHostNotFound, fmt.Sprintf("there is no SSHHost %q in namespace %q", run.Spec.HostRef.Name, run.Namespace))
+	}
+	h, err := object.ParseHost(st.host)
+	if err != nil {
+		return nil, refusedBy(decision.From(err).Denied(object.KindHost, run.Spec.HostRef.Name))
+	}
+	// The engine refuses a host that is not Verified (RawRefused), other users,
+	// ports, commands and signers. What was stored before counts for nothing here.
+	if d := verify.Host(s, h, nil); !d.Allowed() {
+		return nil, refusedBy(d)
+	}
+	leaving := run.Spec.Phase == v1alpha1.HostRunLeave || run.Spec.Phase == v1alpha1.HostRunUninstall
+	if h.Deleting && !leaving {
+		return nil, refuse(reasonHostNotFound, fmt.Sprintf("the SSHHost %q is being deleted: only leave and uninstall still run there", h.Name))
+	}
+	if st.claimed {
+		return nil, refuse(reasonHostClaimed, fmt.Sprintf("the SSHHost %q is claimed by karpenter-provider-ssh", h.Name))
+	}
+	return h, nil
+}
+
+// judgePhase says whether the phase of the profile may run, and gives its script.
+func judgePhase(s verify.Snapshot, run *v1alpha1.HostRun, st stored) (*object.JoinProfile, *refusal) {
+	name := run.Spec.ProfileRef.Name
+	if st.profile == nil {
+		return nil, refuse(reasonProfileNotFound, fmt.Sprintf("there is no SSHJoinProfile %q", name))
+	}
+	p, err := object.ParseJoinProfile(st.profile)
+	if err != nil {
+		return nil, refusedBy(decision.From(err).Denied(object.KindJoinProfile, name))
+	}
+	phase := script.Phase(run.Spec.Phase)
+	if p.Deleting && phase != script.Leave && phase != script.Uninstall {
+		return nil, refuse(reasonProfileNotFound, fmt.Sprintf("the SSHJoinProfile %q is being deleted: only leave and uninstall still run", name))
+	}
+	if d := verify.Phase(s, p, phase); !d.Allowed() {
+		return nil, refusedBy(d)
+	}
+	return p, nil
+}
+
+// target says where the host is and which keys it and the relay have.
+func target(h *object.Host, secret map[string][]byte) (transport.Target, *refusal) {
+	pin, err := transport.ParsePin(secret["knownHost"])
+	if err != nil {
+		return transport.Target{}, keyRefusal(err, fmt.Sprintf("Secret %q, knownHost", h.SecretName))
+	}
+	login, err := transport.ParseLoginKey(secret["privateKey"])
+	if err != nil {
+		return transport.Target{}, keyRefusal(err, fmt.Sprintf("Secret %q, privateKey", h.SecretName))
+	}
+	command := h.ShimCommand
+	if command == "" {
+		command = defaultShim
+	}
+	return transport.Target{
+		Address: net.JoinHostPort(h.Address, strconv.Itoa(h.Port)),
+		User:    h.User, Login: login, Pin: pin, Command: command,
+	}, nil
+}
+
+// order writes the envelope of a judged run.
+func order(run *v1alpha1.HostRun, h *object.Host, p *object.JoinProfile, c Cluster, runID envelope.RunID) (envelope.Envelope, *refusal) {
+	params, err := envelope.EncodeParams(parameters(run, h, c))
+	if err != nil {
+		return envelope.Envelope{}, refuse(string(decision.ParamInvalid), err.Error())
+	}
+	// A value of the join secret may reach only parameters that a warrant declares
+	// secret, and no warrant is read yet.
+	// check: ParamUndeclared: a secret handed to a script that nobody declared it for
+	if run.Spec.SecretRef != nil {
+		return envelope.Envelope{}, refuse(string(decision.ParamUndeclared), "secretRef gives values only to parameters that the script's warrant declares secret, and this version reads no warrant")
+	}
+	phase := script.Phase(run.Spec.Phase)
+	return envelope.Envelope{
+		Phase: envelope.Phase(phase), RunID: runID, Params: params,
+		Sig: []byte(p.Signatures[phase]), Script: []byte(p.Scripts[phase]),
+	}, nil
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,73 @@
+package hostrun
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/relay/transport"
+)
+
+// judged is a run whose host may be dialled. The phase is judged apart: to ask a
+// host about a run that was sent, its profile need not exist any more.
+type judged struct {
+	refused    *refusal
+	host       *object.Host
+	profile    *object.JoinProfile // nil: the phase is not judged yet
+	target     transport.Target
+	cluster    Cluster
+	statedTime string
+
+	snapshot verify.Snapshot
+	run      *v1alpha1.HostRun
+	stored   stored
+}
+
+// prepare reads and judges what a connection to the host needs. An error means
+// that the API server could not be asked.
+func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged, error) {
+	s, err := r.Policy.Snapshot(ctx, r.Now())
+	if err != nil {
+		return judged{}, err
+	}
+	j := judged{snapshot: s, run: run, cluster: ClusterOf(s.Policy, r.ClusterID, r.ClusterCA)}
+	if err := r.readHost(ctx, run.Namespace, run.Spec.HostRef.Name, &j.stored); err != nil {
+		return judged{}, err
+	}
+	if j.host, j.refused = judgeHost(s, run, j.stored); j.refused != nil {
+		return j, nil
+	}
+	u, raw, err := r.get(ctx, object.KindJoinProfile, "", run.Spec.ProfileRef.Name)
+	if err != nil {
+		return judged{}, err
+	}
+	j.stored.profile = raw
+	j.statedTime = statedTime(u, run.Spec.Phase)
+	// Before the Secret is read: a run that may not happen needs no key.
+	if !wasSent(run) {
+		if j.profile, j.refused = judgePhase(s, run, j.stored); j.refused != nil {
+			return j, nil
+		}
+	}
+	secret, refused, err := r.readSecret(ctx, run.Namespace, j.host.SecretName)
+	if j.refused = refused; err != nil || refused != nil {
+		return j, err
+	}
+	j.target, j.refused = target(j.host, secret)
+	return j, nil
+}
+
+// statedTime is spec.timeouts.<phase>, "" when there is none.
+func statedTime(profile *unstructured.Unstructured, phase v1alpha1.HostRunPhase) string {
+	if profile == nil {
+		return ""
+	}
+	text, _, err := unstructured.NestedString(profile.Object, "spec", "timeouts", string(phase))
+	if err != nil {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,460 @@
+package hostrun
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/relay/delivery"
+)
+
+const (
+	isTrue    = metav1.ConditionTrue
+	isFalse   = metav1.ConditionFalse
+	isUnknown = metav1.ConditionUnknown
+)
+
+func TestASignedRunIsDeliveredOnce(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.courier.onDeliver = func() {
+		// What a relay that dies now leaves behind.
+		w.want(v1alpha1.ConditionDelivered, isUnknown, reasonSending, "")
+		if id := w.get().Status.RunID; id != string(w.courier.deliveries[0].Envelope.RunID) {
+			t.Fatalf("run-id %q is not the one that is sent", id)
+		}
+	}
+	w.reconcile()
+	w.want(v1alpha1.ConditionVerified, isTrue, "Verified", "vouched for")
+	w.want(v1alpha1.ConditionDelivered, isTrue, reasonDelivered, "")
+	w.want(v1alpha1.ConditionSucceeded, isTrue, "Succeeded", "exited 0")
+	got := w.get().Status
+	if *got.ShimExitCode != 0 || *got.ScriptExitCode != 0 || got.Trailer != v1alpha1.TrailerWhole || got.TranscriptTail != "hello\n" || got.Attempts != 1 || got.FinishedAt == nil {
+		t.Fatalf("status %+v", got)
+	}
+	if w.writes != 2 {
+		t.Fatalf("%d status writes, want 2", w.writes)
+	}
+	w.reconcile()
+	w.restart()
+	w.reconcile()
+	w.wantSent(1)
+	if len(w.courier.recalls) != 0 {
+		t.Fatal("a finished run was asked about")
+	}
+}
+
+func TestWhatIsSent(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.reconcile()
+	o := w.courier.deliveries[0]
+	if o.Target.Address != "10.0.0.7:22" || o.Target.User != "kpssh" || o.Target.Command != defaultShim {
+		t.Fatalf("target %+v", o.Target)
+	}
+	if o.Limits.Run != 20*time.Minute+runMargin {
+		t.Fatalf("limit %s", o.Limits.Run)
+	}
+	params, err := envelope.DecodeParams(o.Envelope.Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"KPSSH_CLUSTER_ENDPOINT": "", "KPSSH_CLUSTER_CA_B64": "", "KPSSH_BOOTSTRAP_TOKEN": "", "KPSSH_NODE_NAME": "pool-1",
+		"KPSSH_PROVIDER_ID": "kpssh://pool/host-a", "KPSSH_NODE_LABELS": "", "KPSSH_TAINTS": "",
+		"KPSSH_HOST_ADDRESS": "10.0.0.7", "KPSSH_NODE_ADDRESS": "10.0.0.7", "KPSSH_VAR_clusterDNS": "10.0.0.10",
+	}
+	if diff := cmp.Diff(want, params); diff != "" {
+		t.Fatal(diff)
+	}
+	if got := w.get().Status.ScriptDigest; got != digest(o.Envelope.Script) {
+		t.Fatalf("digest %q", got)
+	}
+}
+
+// set writes a value deep in an object.
+func set(o *unstructured.Unstructured, value any, path ...string) {
+	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
+		panic(err)
+	}
+}
+
+func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
+	deleting := func(o *unstructured.Unstructured) {
+		now := metav1.Now()
+		o.SetDeletionTimestamp(&now)
+		o.SetFinalizers([]string{"example.com/hold"})
+	}
+	cases := map[string]struct {
+		change func(w *world)
+		reason string
+		text   string
+	}{
+		"a host that does not exist":       {func(w *world) { w.run.Spec.HostRef.Name = "host-z" }, "HostNotFound", `"host-z"`},
+		"a host of another namespace":      {func(w *world) { w.run.Namespace = "other" }, "HostNotFound", `namespace "other"`},
+		"a host under deletion":            {func(w *world) { deleting(w.host) }, "HostNotFound", "being deleted"},
+		"a Raw host":                       {func(w *world) { set(w.host, "Raw", "spec", "execMode") }, "RawRefused", "Raw"},
+		"a host without execMode":          {func(w *world) { unstructured.RemoveNestedField(w.host.Object, "spec", "execMode") }, "RawRefused", "Raw"},
+		"user root":                        {func(w *world) { set(w.host, "root", "spec", "user") }, "UserRefused", "root"},
+		"another port":                     {func(w *world) { set(w.host, int64(2222), "spec", "port") }, "PortRefused", "2222"},
+		"another command":                  {func(w *world) { set(w.host, "sh -s", "spec", "shimCommand") }, "ShimCommandRefused", "sh -s"},
+		"a signer outside the policy":      {func(w *world) { set(w.host, []any{w.root.Line}, "spec", "trustedSigners") }, "SignersNotInPolicy", "SHA256:"},
+		"no signers":                       {func(w *world) { set(w.host, []any{}, "spec", "trustedSigners") }, "SignersNotInPolicy", ""},
+		"a claimed host":                   {func(w *world) { set(w.host, map[string]any{"name": "claim-1"}, "status", "claimRef") }, "HostClaimed", "claimed"},
+		"a profile that does not exist":    {func(w *world) { w.run.Spec.ProfileRef.Name = "nope" }, "ProfileNotFound", `"nope"`},
+		"a profile under deletion":         {func(w *world) { deleting(w.profile) }, "ProfileNotFound", "being deleted"},
+		"a script altered by one byte":     {func(w *world) { set(w.profile, "#!/usr/bin/env bash\nset -eu\necho JOIN\n", "spec", "scripts", "join") }, "BytesChanged", "join"},
+		"a script without its last LF":     {func(w *world) { set(w.profile, "#!/usr/bin/env bash\nset -eu\necho join", "spec", "scripts", "join") }, "NewlineChanged", "join"},
+		"a template":                       {func(w *world) { set(w.profile, "echo {{ .X }}\n", "spec", "scripts", "join") }, "TemplateFound", "line 1"},
+		"an unsigned phase":                {func(w *world) { unstructured.RemoveNestedField(w.profile.Object, "spec", "signatures", "join") }, "Unsigned", "join"},
+		"another phase's signature":        {func(w *world) { w.sign("leave"); swap(w.profile, "join", "leave") }, "BytesChanged", "join"},
+		"a policy for other signers":       {func(w *world) { w.setPolicy(strings.Replace(policyOf(w), w.signer.Line, w.root.Line, 1)) }, "SignersNotInPolicy", ""},
+		"an expired policy":                {func(w *world) { w.now = w.now.AddDate(1, 0, 0); w.run.CreationTimestamp = metav1.NewTime(w.now) }, "PolicyUnavailable", ""},
+		"no Secret":                        {func(w *world) { w.secret = nil }, "SecretNotFound", "host-a-ssh"},
+		"no Secret named":                  {func(w *world) { unstructured.RemoveNestedField(w.host.Object, "spec", "sshKeySecretRef") }, "SecretNotFound", ""},
+		"a namespace that is not ours":     {func(w *world) { w.refuses = "Secret" }, "NamespaceRefused", "host-namespace"},
+		"no pinned key":                    {func(w *world) { delete(w.secret.Data, "knownHost") }, "HostKeyNotPinned", "no host key is pinned"},
+		"a fingerprint instead of a key":   {func(w *world) { w.secret.Data["knownHost"] = []byte("SHA256:47DEQpj8HBSa") }, "HostKeyNotPinned", "fingerprint"},
+		"no login key":                     {func(w *world) { delete(w.secret.Data, "privateKey") }, "LoginKeyInvalid", "privateKey"},
+		"a join secret without a warrant":  {func(w *world) { w.run.Spec.SecretRef = &v1alpha1.ObjectRef{Name: "join"} }, "ParamUndeclared", "warrant"},
+		"a line feed in a var":             {func(w *world) { w.run.Spec.Vars["x"] = "a\nBASH_ENV=/tmp/x" }, "ParamInvalid", "KPSSH_VAR_x"},
+		"a var that is no name":            {func(w *world) { w.run.Spec.Vars["x;id"] = "a" }, "ParamInvalid", "KPSSH_VAR_x;id"},
+		"cancelled":                        {func(w *world) { w.run.Spec.Cancel = true }, "Cancelled", ""},
+		"past its deadline":                {func(w *world) { w.run.Spec.DeadlineSeconds = 10; w.now = w.now.Add(10 * time.Second) }, "DeadlineExceeded", "never tried"},
+		"past its deadline by default":     {func(w *world) { w.now = w.now.Add(time.Hour) }, "DeadlineExceeded", "never tried"},
+		"an uninstall the profile has not": {func(w *world) { w.run.Spec.Phase = "uninstall"; dropUninstall(w.profile) }, "Malformed", "no such script"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.change(w)
+			w.start()
+			w.reconcile()
+			w.wantSent(0)
+			kind := v1alpha1.ConditionSucceeded
+			if c.reason == "PolicyUnavailable" {
+				kind = v1alpha1.ConditionVerified
+			}
+			w.want(kind, isFalse, c.reason, c.text)
+			if got := w.get().Status; got.RunID != "" || got.Attempts != 0 {
+				t.Fatalf("status %+v", got)
+			}
+		})
+	}
+}
+
+func policyOf(w *world) string {
+	text, _, err := unstructured.NestedString(w.policy.Object, "spec", "document")
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func swap(o *unstructured.Unstructured, a, b string) {
+	x, _, errX := unstructured.NestedString(o.Object, "spec", "signatures", a)
+	y, _, errY := unstructured.NestedString(o.Object, "spec", "signatures", b)
+	if errX != nil || errY != nil {
+		panic("no signatures")
+	}
+	set(o, y, "spec", "signatures", a)
+	set(o, x, "spec", "signatures", b)
+}
+
+func dropUninstall(o *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(o.Object, "spec", "scripts", "uninstall")
+	unstructured.RemoveNestedField(o.Object, "spec", "signatures", "uninstall")
+}
+
+func TestLeaveStillRunsOnWhatIsBeingDeleted(t *testing.T) {
+	for _, phase := range []v1alpha1.HostRunPhase{v1alpha1.HostRunLeave, v1alpha1.HostRunUninstall} {
+		w := newWorld(t)
+		now := metav1.Now()
+		for _, o := range []*unstructured.Unstructured{w.host, w.profile} {
+			o.SetDeletionTimestamp(&now)
+			o.SetFinalizers([]string{"example.com/hold"})
+		}
+		w.run.Spec.Phase = phase
+		w.sign(script.Phase(phase))
+		w.start()
+		w.reconcile()
+		w.want(v1alpha1.ConditionSucceeded, isTrue, "Succeeded", "")
+		params, err := envelope.DecodeParams(w.courier.deliveries[0].Envelope.Params)
+		if err != nil || params["KPSSH_NODE_NAME"] != "" || params["KPSSH_PROVIDER_ID"] != "" || params["KPSSH_HOST_ADDRESS"] != "10.0.0.7" {
+			t.Fatalf("%s is sent %v, %v", phase, params, err)
+		}
+	}
+}
+
+func TestAMissingPolicyIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	policy := w.policy
+	w.policy = nil
+	w.start()
+	if w.reconcile().RequeueAfter == 0 {
+		t.Fatal("does not come back")
+	}
+	w.want(v1alpha1.ConditionVerified, isFalse, "PolicyUnavailable", "")
+	if err := w.client.Create(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile()
+	w.want(v1alpha1.ConditionVerified, isTrue, "Verified", "")
+	w.want(v1alpha1.ConditionSucceeded, isTrue, "Succeeded", "")
+}
+
+func TestALostPolicyStaysInForceAndAWorseOneIsNotTaken(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	snapshot := func() string {
+		s, err := w.r.Policy.Snapshot(t.Context(), w.now)
+		if err != nil || s.Policy == nil {
+			t.Fatalf("no policy, %v", err)
+		}
+		return s.Policy.Digest
+	}
+	first := snapshot()
+	stored := w.policy.DeepCopy()
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(stored), stored); err != nil {
+		t.Fatal(err)
+	}
+	lower := strings.Replace(policyOf(w), "version: 3", "version: 2", 1)
+	w.setPolicy(lower)
+	stored.Object["spec"] = w.policy.Object["spec"]
+	if err := w.client.Update(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	if snapshot() != first {
+		t.Fatal("an older policy was taken")
+	}
+	if err := w.client.Delete(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	if snapshot() != first || !w.r.Policy.Loaded() {
+		t.Fatal("the policy in force was unloaded")
+	}
+}
+
+func TestHowARunEnds(t *testing.T) {
+	unknown := envelope.Unknown
+	cases := map[string]struct {
+		report    delivery.Report
+		unreached bool
+		delivered metav1.ConditionStatus
+		succeeded metav1.ConditionStatus
+		reason    string
+	}{
+		"the script fails":       {failed(delivery.ScriptFailed, 10, 2), false, isTrue, isFalse, "ScriptFailed"},
+		"it runs into its time":  {failed(delivery.TimedOut, 11, 143), false, isTrue, isFalse, "TimedOut"},
+		"the host refuses":       {failed(delivery.Refused, 2, unknown), false, isTrue, isFalse, "Refused"},
+		"the host is busy":       {failed(delivery.Busy, 12, unknown), false, isFalse, isUnknown, "Busy"},
+		"the connection is cut":  {failed(delivery.Cut, unknown, unknown), false, isUnknown, isUnknown, "Cut"},
+		"the host is off":        {failed(delivery.Unreachable, unknown, unknown), true, isFalse, isUnknown, "Unreachable"},
+		"another host answers":   {failed(delivery.HostKeyMismatch, unknown, unknown), true, isFalse, isFalse, "HostKeyMismatch"},
+		"no to the command":      {failed(delivery.Unreachable, unknown, unknown), false, isFalse, isUnknown, "Unreachable"},
+		"the login key is wrong": {failed(delivery.LoginKeyInvalid, unknown, unknown), true, isFalse, isFalse, "LoginKeyInvalid"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.courier.report, w.courier.unreached = c.report, c.unreached
+			w.start()
+			result := w.reconcile()
+			w.want(v1alpha1.ConditionSucceeded, c.succeeded, c.reason, "as told")
+			if d := condition(w.get(), v1alpha1.ConditionDelivered); d.Status != c.delivered {
+				t.Fatalf("Delivered is %s", d.Status)
+			}
+			if retried := result.RequeueAfter > 0; retried != (c.succeeded == isUnknown) {
+				t.Fatalf("comes back after %s", result.RequeueAfter)
+			}
+			if c.report.ShimExit == unknown && w.get().Status.ShimExitCode != nil {
+				t.Fatal("an exit code that nobody gave")
+			}
+		})
+	}
+}
+
+func TestOnlyWhatSurelyDidNotRunIsSentAgainUnasked(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	for i, result := range []delivery.Result{delivery.Unreachable, delivery.Busy} {
+		w.courier.report, w.courier.unreached = failed(result, envelope.Unknown, envelope.Unknown), result == delivery.Unreachable
+		w.reconcile()
+		w.wantSent(i + 1)
+	}
+	w.courier.report = succeeded()
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isTrue, "Succeeded", "")
+	w.wantSent(3)
+	for _, o := range w.courier.deliveries[1:] {
+		if o.Envelope.RunID != w.courier.deliveries[0].Envelope.RunID {
+			t.Fatal("another attempt under another run-id")
+		}
+	}
+	if len(w.courier.recalls) != 0 || w.get().Status.Attempts != 3 {
+		t.Fatalf("%d questions, %d attempts", len(w.courier.recalls), w.get().Status.Attempts)
+	}
+}
+
+func TestAfterACutTheHostIsAsked(t *testing.T) {
+	unknown := envelope.Unknown
+	cases := map[string]struct {
+		memory    delivery.Memory
+		report    delivery.Report
+		sent      int
+		succeeded metav1.ConditionStatus
+		reason    string
+	}{
+		"it ended well":             {delivery.Ended, failed(delivery.Succeeded, 0, 0), 1, isTrue, "Succeeded"},
+		"it ended badly":            {delivery.Ended, failed(delivery.ScriptFailed, 10, 2), 1, isFalse, "ScriptFailed"},
+		"it is running":             {delivery.Running, failed(delivery.Cut, unknown, unknown), 1, isUnknown, "Cut"},
+		"the host is off":           {delivery.NotAsked, failed(delivery.Unreachable, unknown, unknown), 1, isUnknown, "Unreachable"},
+		"another host answers":      {delivery.NotAsked, failed(delivery.HostKeyMismatch, unknown, unknown), 1, isFalse, "HostKeyMismatch"},
+		"the host cannot tell":      {delivery.Lost, failed(delivery.Cut, unknown, unknown), 1, isFalse, "Cut"},
+		"there is no shim":          {delivery.Lost, failed(delivery.Refused, 127, unknown), 1, isFalse, "Refused"},
+		"the host never started it": {delivery.NeverSeen, failed(delivery.Cut, unknown, unknown), 2, isTrue, "Succeeded"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.start()
+			w.courier.report = failed(delivery.Cut, unknown, unknown)
+			w.reconcile()
+			w.restart() // a relay that was restarted knows no more than the status
+			w.courier.report, w.courier.memory, w.courier.recalled = succeeded(), c.memory, c.report
+			w.reconcile()
+			w.wantSent(c.sent)
+			w.want(v1alpha1.ConditionSucceeded, c.succeeded, c.reason, "")
+			id := w.courier.deliveries[0].Envelope.RunID
+			if len(w.courier.recalls) != 1 || w.courier.recalls[0] != id || w.courier.deliveries[c.sent-1].Envelope.RunID != id {
+				t.Fatal("asked about, or sent again, under another run-id")
+			}
+		})
+	}
+}
+
+// A relay that dies between its write and the host's answer leaves only the write.
+func TestARelayThatDiesWhileSendingDoesNotSendAgain(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	died := errors.New("killed")
+	w.courier.onDeliver = func() { panic(died) }
+	func() {
+		defer func() {
+			if recover() != died {
+				t.Fatal("did not die")
+			}
+		}()
+		w.reconcile()
+	}()
+	w.courier.onDeliver = nil
+	w.restart()
+	w.courier.memory, w.courier.recalled = delivery.Running, failed(delivery.Cut, envelope.Unknown, envelope.Unknown)
+	w.reconcile()
+	w.wantSent(1)
+	w.courier.memory, w.courier.recalled = delivery.Ended, failed(delivery.Succeeded, 0, 0)
+	w.reconcile()
+	w.wantSent(1)
+	w.want(v1alpha1.ConditionSucceeded, isTrue, "Succeeded", "")
+}
+
+func TestNothingIsSentWhenTheIntentCannotBeWritten(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.courier.onCommit = func() {
+		other := w.get()
+		other.Spec.Cancel = true
+		if err := w.client.Update(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := false
+	w.courier.onDeliver = func() { asked = true }
+	_, err := w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.run)})
+	if !apierrors.IsConflict(errors.Unwrap(err)) || asked {
+		t.Fatalf("%v, asked %t", err, asked)
+	}
+	w.courier.onCommit = nil
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isFalse, "Cancelled", "")
+}
+
+func TestTheEndIsWrittenOverAChangeOfTheSpec(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.courier.onDeliver = func() {
+		other := w.get()
+		other.Spec.Cancel = true
+		if err := w.client.Update(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isTrue, "Succeeded", "")
+	if !w.get().Spec.Cancel {
+		t.Fatal("the change of the spec was undone")
+	}
+}
+
+func TestARunThatWasSentIsGivenUpOnlyAfterItsScriptsTime(t *testing.T) {
+	unknown := envelope.Unknown
+	w := newWorld(t)
+	w.run.Spec.DeadlineSeconds = 60
+	w.start()
+	w.courier.report = failed(delivery.Cut, unknown, unknown)
+	w.courier.memory, w.courier.recalled = delivery.Running, failed(delivery.Cut, unknown, unknown)
+	w.reconcile()
+	w.now = w.now.Add(2 * time.Minute)
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isUnknown, "Cut", "")
+	w.now = w.now.Add(time.Hour)
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isFalse, "DeadlineExceeded", "whether it ran is unknown")
+	w.wantSent(1)
+}
+
+func TestOneRunAHostAtATime(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.courier.onDeliver = func() {
+		if got := w.reconcile(); got.RequeueAfter != busyDelay {
+			t.Fatalf("a second run comes back after %s", got.RequeueAfter)
+		}
+	}
+	w.reconcile()
+	w.wantSent(1)
+	if !w.r.hosts.take("pool/host-a") {
+		t.Fatal("the host was not released")
+	}
+}
+
+func TestFinishedRunsAreDeletedAfterTheirTime(t *testing.T) {
+	w := newWorld(t)
+	ttl := int32(60)
+	w.run.Spec.TTLSecondsAfterFinished = &ttl
+	w.run.UID = "uid-1"
+	w.start()
+	if got := w.reconcile(); got.RequeueAfter != time.Minute {
+		t.Fatalf("comes back after %s", got.RequeueAfter)
+	}
+	w.now = w.now.Add(time.Minute)
+	w.reconcile()
+	var run v1alpha1.HostRun
+	if err := w.client.Get(context.Background(), client.ObjectKeyFromObject(w.run), &run); !apierrors.IsNotFound(err) {
+		t.Fatalf("still there: %v", err)
+	}
+	w.reconcile()
+	w.wantSent(1)
+}

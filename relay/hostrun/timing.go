@@ -1,0 +1,72 @@
+package hostrun
+
+import (
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+)
+
+const (
+	// defaultDeadline is the CRD's default, for objects stored without it.
+	defaultDeadline = 3600 * time.Second
+
+	// runMargin is for what a run needs beside its script: verification, the grace
+	// that a script gets at its timeout (10 s), and the rest of the output.
+	runMargin = 90 * time.Second
+
+	// maxScriptTime is the longest timeout a script may have (docs/spec/shim.md).
+	maxScriptTime = 7200 * time.Second
+
+	minDelay = 2 * time.Second
+	maxDelay = 60 * time.Second
+
+	// busyDelay is how soon a run looks again whether its host is free of another
+	// run of this relay.
+	busyDelay = time.Second
+)
+
+// scriptTime is how long the host lets a script of the phase run, unless the
+// profile says more.
+func scriptTime(phase v1alpha1.HostRunPhase) time.Duration {
+	switch phase {
+	case v1alpha1.HostRunJoin:
+		return 300 * time.Second
+	case v1alpha1.HostRunLeave:
+		return 180 * time.Second
+	default:
+		return 600 * time.Second
+	}
+}
+
+// runTime bounds the wait for a run's end. stated is spec.timeouts of the profile,
+// which no signature covers: it can only make the relay wait, and not for ever.
+func runTime(phase v1alpha1.HostRunPhase, stated string) time.Duration {
+	limit := scriptTime(phase)
+	if d, err := time.ParseDuration(stated); err == nil && d > limit {
+		limit = min(d, maxScriptTime)
+	}
+	return limit + runMargin
+}
+
+// delay is a quarter of the time that has passed since from, within bounds, so
+// that attempts grow further apart; jitter (0 to 1) spreads those of many hosts.
+func delay(from, now time.Time, jitter float64) time.Duration {
+	d := min(max(now.Sub(from)/4, minDelay), maxDelay)
+	return time.Duration(float64(d) * (0.75 + jitter/2))
+}
+
+// deadline is when a run is given up. One that was sent is asked about for as long
+// as its script may run.
+func deadline(run *v1alpha1.HostRun) time.Time {
+	d := time.Duration(run.Spec.DeadlineSeconds) * time.Second
+	if d <= 0 {
+		d = defaultDeadline
+	}
+	end := run.CreationTimestamp.Add(d)
+	if run.Status.StartedAt != nil && wasSent(run) {
+		if late := run.Status.StartedAt.Add(scriptTime(run.Spec.Phase) + 2*runMargin); late.After(end) {
+			return late
+		}
+	}
+	return end
+}

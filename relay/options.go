@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// maxConcurrent bounds the hosts dialled at once: each takes a connection and
+// about 100 KiB.
+const maxConcurrent = 1000
+
+type options struct {
+	anchor         string
+	namespaces     []string
+	kubeconfig     string
+	concurrent     int
+	health         string
+	metrics        string
+	leaderElection bool
+	leaseNamespace string
+	verbose        bool
+}
+
+func (o *options) register(f *pflag.FlagSet) {
+	f.StringVar(&o.anchor, "anchor", "", "directory with the files roots and cluster-id (required)")
+	f.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces whose HostRuns are taken; default: all, but a run only happens where the relay may read Secrets")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; default: KUBECONFIG, then the pod's own account")
+	f.IntVar(&o.concurrent, "concurrent-hosts", 100, "hosts dialled at once")
+	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz")
+	f.StringVar(&o.metrics, "metrics-address", ":8080", "address of /metrics, 0 for none")
+	f.BoolVar(&o.leaderElection, "leader-elect", true, "run only while holding the lease hostwarrant-relay")
+	f.StringVar(&o.leaseNamespace, "lease-namespace", "hostwarrant-system", "namespace of the lease")
+	f.BoolVar(&o.verbose, "verbose", false, "log each step")
+}
+
+func (o *options) check() error {
+	if o.anchor == "" {
+		return errors.New("--anchor is missing: the directory with roots and cluster-id")
+	}
+	for _, ns := range o.namespaces {
+		if problems := validation.IsDNS1123Label(ns); len(problems) > 0 {
+			return fmt.Errorf("--namespaces: %.70q is no namespace", ns)
+		}
+	}
+	if o.concurrent < 1 || o.concurrent > maxConcurrent {
+		return fmt.Errorf("--concurrent-hosts: %d is not between 1 and %d", o.concurrent, maxConcurrent)
+	}
+	return nil
+}

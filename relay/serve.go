@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/relay/hostrun"
+	"github.com/hostwarrant/hostwarrant/relay/transport"
+)
+
+// policyEvery is how often a replica that does not lead looks at the policy. The
+// leader looks before each run.
+const policyEvery = 30 * time.Second
+
+// serve runs the relay until ctx ends.
+func serve(ctx context.Context, o options, stderr io.Writer) error {
+	logger := zap.New(zap.WriteTo(stderr), zap.UseDevMode(o.verbose))
+	log.SetLogger(logger)
+	anchor, err := readAnchor(o.anchor)
+	if err != nil {
+		return err
+	}
+	config, err := restConfig(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	ca, err := ownCA(config)
+	if err != nil {
+		return err
+	}
+	m, err := newManager(config, o)
+	if err != nil {
+		return err
+	}
+	policy := hostrun.NewPolicySource(m.GetAPIReader(), anchor, logger.WithName("policy"))
+	counts, err := hostrun.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %v", err)
+	}
+	r := &hostrun.Reconciler{
+		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: policy, Courier: hostrun.SSH{},
+		ClusterID: anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
+		Metrics: counts, Now: time.Now, Rand: rand.Reader,
+	}
+	if err := r.Setup(m, o.concurrent); err != nil {
+		return fmt.Errorf("setting up the controller: %v", err)
+	}
+	if err := addChecks(m, policy); err != nil {
+		return err
+	}
+	logger.Info("starting", "cluster", anchor.ClusterID, "namespaces", o.namespaces)
+	return m.Start(ctx)
+}
+
+func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(types); err != nil {
+			return nil, fmt.Errorf("building the scheme: %v", err)
+		}
+	}
+	namespaces := map[string]cache.Config{}
+	for _, ns := range o.namespaces {
+		namespaces[ns] = cache.Config{}
+	}
+	m, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        types,
+		Cache:                         cache.Options{DefaultNamespaces: namespaces},
+		Metrics:                       server.Options{BindAddress: o.metrics},
+		HealthProbeBindAddress:        o.health,
+		LeaderElection:                o.leaderElection,
+		LeaderElectionID:              "hostwarrant-relay",
+		LeaderElectionNamespace:       o.leaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("building the manager: %v", err)
+	}
+	return m, nil
+}
+
+// restConfig is the named kubeconfig, or what KUBECONFIG or the pod gives.
+func restConfig(path string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster: %v; give --kubeconfig or KUBECONFIG", err)
+	}
+	return config, nil
+}
+
+// addChecks: alive at once, ready once a verified policy is in force.
+func addChecks(m ctrl.Manager, policy *hostrun.PolicySource) error {
+	ready := func(*http.Request) error {
+		if !policy.Loaded() {
+			return errors.New("no verified trust policy is in force")
+		}
+		return nil
+	}
+	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding /healthz: %v", err)
+	}
+	if err := m.AddReadyzCheck("policy", ready); err != nil {
+		return fmt.Errorf("adding /readyz: %v", err)
+	}
+	if err := m.Add(everyReplica{func(ctx context.Context) error { return policy.Keep(ctx, policyEvery) }}); err != nil {
+		return fmt.Errorf("adding the policy: %v", err)
+	}
+	return nil
+}
+
+// everyReplica runs beside the controller on replicas that do not lead as well.
+type everyReplica struct{ start func(context.Context) error }
+
+func (e everyReplica) Start(ctx context.Context) error { return e.start(ctx) }
+
+// NeedLeaderElection is false: a replica that takes over must be ready.
+func (e everyReplica) NeedLeaderElection() bool { return false }
+
+var _ manager.LeaderElectionRunnable = everyReplica{}
