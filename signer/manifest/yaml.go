@@ -12,6 +12,10 @@ import (
 
 // readYAML reads all documents of a YAML stream. Empty documents are left out, as kubectl does.
 func readYAML(data []byte, l *lines) ([]*Node, error) {
+	// kubectl ends every line before it reads YAML: a block that ends the file without a newline has one.
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		data = append(bytes.Clone(data), '\n')
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var docs []*Node
 	for {
