@@ -62,3 +62,36 @@ func TestModeWarnIsSaid(t *testing.T) {
 		t.Errorf("want a note about mode warn, got %q", r.err)
 	}
 }
+
+func TestPolicySignRefusesADocumentThatNoReaderTakes(t *testing.T) {
+	w := newWorld(t)
+	good := testkit.PolicyDocument(w.alice)
+	key := w.key("root", w.root)
+	replace := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	for name, document := range map[string]string{
+		"an unknown mode":   replace("mode: enforce", "mode: relaxed"),
+		"an unknown field":  good + "surprise: true\n",
+		"a field twice":     good + "version: 4\n",
+		"threshold 0":       replace("thresholds: {}", "thresholds: {join: 0}"),
+		"more keys than is": replace("thresholds: {}", "thresholds: {join: 2}"),
+		"no cluster":        replace("{any: {}}", "{}"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantFailed(t, w.hostwarrant("policy", "sign", w.write("p.json", w.policyObject(document)), "--key", key), exitRefused, "PolicyMalformed")
+		})
+	}
+	for name, tt := range map[string]struct{ document, warning string }{
+		"a good one":           {good, ""},
+		"for a named cluster":  {replace("{any: {}}", "{prod-1: {}}"), ""},
+		"past its term":        {replace("2027-05-29", "2026-11-30"), "PolicyExpired"},
+		"of a later root":      {replace("rootVersion: 1", "rootVersion: 2"), "rootVersion is 2"},
+		"issued in the future": {replace("2026-11-29", "2027-01-01"), "NotYetValid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := w.hostwarrant("policy", "sign", w.write("p.json", w.policyObject(tt.document)), "--key", key)
+			if r.code != exitDone || !strings.Contains(r.out, "BEGIN SSH SIGNATURE") || !strings.Contains(r.err, tt.warning) || tt.warning == "" && r.err != "" {
+				t.Errorf("exit %d, stderr %q", r.code, r.err)
+			}
+		})
+	}
+}

@@ -272,6 +272,7 @@ func TestVerifyRefusesTextThatCanBeReadInTwoWays(t *testing.T) {
 		"a merge key that holds kind":       "<<: {kind: SSHJoinProfile}\n",
 		"an alias as kind":                  "x: &k SSHJoinProfile\nkind: *k\n",
 		"an explicit tag":                   inSpec("  a: !!binary eA==\n"),
+		"a tag that says nothing":           inSpec("  a: ! 1\n"),
 		"a key that is no text":             inSpec("  1: a\n"),
 		"a key that is a YAML 1.1 boolean":  inSpec("  on: a\n"),
 		"a number that JSON does not have":  inSpec("  a: .inf\n"),

@@ -48,7 +48,7 @@ func fromYAML(y *yaml.Node, l *lines) *Node {
 		return n
 	case y.Anchor != "":
 		n.problem = fmt.Sprintf("anchor &%.64s: write the value out where it is used", y.Anchor)
-	case y.Style&yaml.TaggedStyle != 0:
+	case y.Style&yaml.TaggedStyle != 0, n.off < len(l.data) && l.data[n.off] == '!': // a lone ! leaves no trace but its place
 		n.problem = fmt.Sprintf("explicit tag %.64s: leave it out", y.Tag)
 	}
 	switch y.Kind {
