@@ -42,9 +42,23 @@ func TestWildcardMatchesAsOpenSSHDoes(t *testing.T) {
 		pattern, s string
 		want       bool
 	}{
-		{"*", "", true}, {"*", "x", true}, {"", "", true}, {"", "x", false}, {"a", "a", true}, {"a", "b", false}, {"a", "ab", false},
-		{"?", "a", true}, {"?", "", false}, {"join@*", "join@tls", true}, {"join@*", "leave@tls", false}, {"*@tls-*", "join@tls-a", true},
-		{"*a*b", "xaxbxb", true}, {"*a*b", "xaxbx", false}, {"a**b", "ab", true}, {"*?", "", false}, {"*?", "x", true},
+		{"*", "", true},
+		{"*", "x", true},
+		{"", "", true},
+		{"", "x", false},
+		{"a", "a", true},
+		{"a", "b", false},
+		{"a", "ab", false},
+		{"?", "a", true},
+		{"?", "", false},
+		{"join@*", "join@tls", true},
+		{"join@*", "leave@tls", false},
+		{"*@tls-*", "join@tls-a", true},
+		{"*a*b", "xaxbxb", true},
+		{"*a*b", "xaxbx", false},
+		{"a**b", "ab", true},
+		{"*?", "", false},
+		{"*?", "x", true},
 	} {
 		if got := wildcard(tt.pattern, tt.s); got != tt.want {
 			t.Errorf("%q against %q: want %v", tt.pattern, tt.s, tt.want)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -129,14 +130,22 @@ func serveAgent(t *testing.T, keys ...testkit.Signer) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
+	t.Cleanup(func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go agent.ServeAgent(ring, conn)
+			go func() {
+				if err := agent.ServeAgent(ring, conn); err != nil && !errors.Is(err, io.EOF) {
+					t.Error(err)
+				}
+			}()
 		}
 	}()
 	return socket
