@@ -64,8 +64,10 @@ func (c *cli) init(dir string, clusters []string) error {
 		data []byte
 		mode fs.FileMode
 	}{
-		{"root", root.Private, 0o600}, {"root.pub", []byte(root.Public + "\n"), 0o644},
-		{"signer", signer.Private, 0o600}, {"signer.pub", []byte(signer.Public + "\n"), 0o644},
+		{"root", root.Private, 0o600},
+		{"root.pub", []byte(root.Public + "\n"), 0o644},
+		{"signer", signer.Private, 0o600},
+		{"signer.pub", []byte(signer.Public + "\n"), 0o644},
 		{"trust-policy.yaml", policy, 0o644},
 	} {
 		if err := output.Create(filepath.Join(dir, f.name), f.data, f.mode); err != nil {

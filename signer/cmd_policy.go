@@ -139,8 +139,9 @@ func (c *cli) checkDocument(document, own []byte, key ssh.PublicKey) error {
 	case decision.PolicyExpired, decision.NotYetValid, decision.PolicyUnsigned:
 		c.say("warning", "%v", err)
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 func (c *cli) deliverDetached(path string, all []string, inPlace bool) error {

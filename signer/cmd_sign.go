@@ -111,7 +111,7 @@ func closeKey(closer io.Closer, err *error) {
 }
 
 func checkKey(path string, key ssh.Signer) error {
-	// check: KeyTypeRefused: a key that no verifier takes, or that can be broken
+	// Signing would refuse it too; here it is said before anything is read.
 	if err := sshsig.CheckKey(key.PublicKey()); err != nil {
 		return refused("key "+path, err)
 	}

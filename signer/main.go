@@ -21,9 +21,6 @@ const (
 	exitUndecided = 3 // I/O, a key that cannot be used, nothing to verify
 )
 
-// version is set by the linker: -X main.version=v0.1.0.
-var version = "devel"
-
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

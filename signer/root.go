@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
@@ -51,7 +52,16 @@ func (c *cli) versionCommand() *cobra.Command {
 		Example: `  hostwarrant version`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return c.print([]byte(fmt.Sprintf("hostwarrant %s\n", version)))
+			return c.print([]byte(fmt.Sprintf("hostwarrant %s\n", version())))
 		},
 	}
+}
+
+// version is what git said when the program was built.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
 }

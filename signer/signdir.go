@@ -131,14 +131,14 @@ func profileYAML(name, version string, d *scriptDir, style yaml.Style) ([]byte, 
 		return n
 	}
 	doc := mapping(
-		"apiVersion", scalarNode(profileAPIVersion, 0),
-		"kind", scalarNode(object.KindJoinProfile, 0),
-		"metadata", mapping("name", scalarNode(name, 0)),
-		"spec", mapping(
-			"version", scalarNode(version, yaml.DoubleQuotedStyle),
-			"scripts", texts(d.scripts),
-			"signatures", texts(d.signatures),
-		),
+		member{"apiVersion", scalarNode(profileAPIVersion, 0)},
+		member{"kind", scalarNode(object.KindJoinProfile, 0)},
+		member{"metadata", mapping(member{"name", scalarNode(name, 0)})},
+		member{"spec", mapping(
+			member{"version", scalarNode(version, yaml.DoubleQuotedStyle)},
+			member{"scripts", texts(d.scripts)},
+			member{"signatures", texts(d.signatures)},
+		)},
 	)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
@@ -153,11 +153,16 @@ func scalarNode(text string, style yaml.Style) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Style: style}
 }
 
-// mapping takes names and nodes in turn.
-func mapping(parts ...any) *yaml.Node {
+// member is a name and a node in a mapping.
+type member struct {
+	name  string
+	value *yaml.Node
+}
+
+func mapping(members ...member) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	for i := 0; i+1 < len(parts); i += 2 {
-		n.Content = append(n.Content, scalarNode(parts[i].(string), 0), parts[i+1].(*yaml.Node))
+	for _, m := range members {
+		n.Content = append(n.Content, scalarNode(m.name, 0), m.value)
 	}
 	return n
 }

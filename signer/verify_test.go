@@ -254,32 +254,43 @@ func TestVerifyTakesADocumentWithDetachedSignatures(t *testing.T) {
 
 func TestVerifyRefusesTextThatCanBeReadInTwoWays(t *testing.T) {
 	w := newWorld(t)
-	head := "apiVersion: karpenter.dklesev.github.io/v1beta1\nkind: SSHJoinProfile\nmetadata: {name: p}\n"
+	r := w.hostwarrant("sign", w.write("p.yaml", plainProfile), "--key", w.key("alice", w.alice))
+	good := r.out
+	wantVerified(t, w.verify(good))
+	inSpec := func(line string) string { return strings.Replace(good, "  version: '7'\n", "  version: '7'\n"+line, 1) }
+	goodJSON := w.profile(goodScripts(), w.signedBy(w.alice, goodScripts()))
+	wantVerified(t, w.verify(goodJSON))
+	inJSON := func(member string) string { return strings.Replace(goodJSON, `"spec":{`, `"spec":{`+member+`,`, 1) }
 	for name, text := range map[string]string{
-		"a key twice":                 head + "spec: {}\nspec: {a: b}\n",
-		"a key twice further in":      head + "spec: {scripts: {join: a, join: b}}\n",
-		"a kind twice":                head + "kind: ConfigMap\n",
-		"a kind in another case":      head + "Kind: ConfigMap\n",
-		"an alias":                    head + "spec: {scripts: {install: &a x, join: *a, leave: x}}\n",
-		"an anchor that nobody uses":  head + "spec: {scripts: {install: &a x, join: y, leave: x}}\n",
-		"a merge key":                 head + "spec: {<<: {a: b}}\n",
-		"a merge key that holds kind": "<<: {kind: SSHJoinProfile}\n",
-		"an alias as kind":            "x: &k SSHJoinProfile\nkind: *k\n",
-		"an explicit tag":             head + "spec: {scripts: {join: !!binary eA==}}\n",
-		"a key that is no text":       head + "spec: {1: a}\n",
-		"a marker with text":          head + "spec: {}\n--- # next\nkind: X\n",
-		"an end marker":               head + "spec: {}\n...\nkind: X\n",
-		"a directive":                 "%YAML 1.1\n---\n" + head,
-		"a byte order mark":           "\ufeff" + head,
-		"a NUL":                       head + "\x00",
-		"text that is not UTF-8":      head + "x: \"\xff\"\n",
-		"not a map":                   "- a\n",
-		"broken YAML":                 head + "spec: {\n",
-		"a list item without a kind":  "apiVersion: karpenter.dklesev.github.io/v1beta1\nkind: SSHJoinProfileList\nitems:\n- metadata: {name: p}\n",
-		"a JSON key twice":            `{"apiVersion":"karpenter.dklesev.github.io/v1beta1","kind":"SSHJoinProfile","spec":{},"spec":{}}`,
-		"a number where text belongs": head + "spec: {scripts: {install: 1, join: a, leave: b}}\n",
-		"a YAML 1.1 boolean":          head + "spec: {scripts: {install: yes, join: a, leave: b}}\n",
-		"an unknown phase":            head + "spec: {scripts: {install: a, join: a, leave: b, Join: x}}\n",
+		"a key twice":                       inSpec("  version: '8'\n"),
+		"a kind twice":                      "kind: ConfigMap\n" + good,
+		"a kind in another case":            "Kind: ConfigMap\n" + good,
+		"items twice":                       "items: []\n" + good + "items: []\n",
+		"an alias":                          inSpec("  a: &a x\n  b: *a\n"),
+		"an anchor that nobody uses":        inSpec("  a: &a x\n"),
+		"a merge key":                       inSpec("  <<: {a: b}\n"),
+		"a merge key that holds kind":       "<<: {kind: SSHJoinProfile}\n",
+		"an alias as kind":                  "x: &k SSHJoinProfile\nkind: *k\n",
+		"an explicit tag":                   inSpec("  a: !!binary eA==\n"),
+		"a tag that says nothing":           inSpec("  a: ! 1\n"),
+		"a key that is no text":             inSpec("  1: a\n"),
+		"a key that is a YAML 1.1 boolean":  inSpec("  on: a\n"),
+		"a number that JSON does not have":  inSpec("  a: .inf\n"),
+		"a marker with text":                good + "--- # next\nkind: X\n",
+		"an end marker":                     good + "...\nkind: X\n",
+		"a directive":                       "%YAML 1.1\n---\n" + good,
+		"a byte order mark":                 "\ufeff" + good,
+		"a NUL":                             good + "# \x00\n",
+		"text that is not UTF-8":            good + "x: \"\xff\"\n",
+		"not a map":                         "- a\n",
+		"broken YAML":                       good + "x: {\n",
+		"a list item without a kind":        "apiVersion: karpenter.dklesev.github.io/v1beta1\nkind: SSHJoinProfileList\nitems:\n- metadata: {name: p}\n",
+		"a JSON key twice":                  inJSON(`"version":"1","version":"2"`),
+		"a JSON key twice, once as \\u0076": inJSON(`"version":"1","\u0076ersion":"2"`),
+		"JSON that is not UTF-8":            inJSON("\"x\":\"\xff\""),
+		"a number where text belongs":       inSpec("  signatures: {join: 1}\n"),
+		"a script that is a boolean":        strings.Replace(good, "    leave: |-\n      #!/bin/sh\n      echo leave\n", "    leave: yes\n", 1),
+		"an unknown phase":                  strings.Replace(good, "  scripts:\n", "  scripts:\n    Join: x\n", 1),
 	} {
 		t.Run(name, func(t *testing.T) { wantRefused(t, w.verify(text), "Malformed") })
 	}

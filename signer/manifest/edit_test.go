@@ -68,9 +68,17 @@ func TestSetChangesOnlyTheSignature(t *testing.T) {
 			before: head + "  scripts:\n    join: |+\n      a\n\n---\nkind: Other\n",
 			after:  head + "  scripts:\n    join: |+\n      a\n\n  signatures:\n    join: |\n" + indented(6) + "---\nkind: Other\n",
 		},
-		"a script that ends the file without newline stays as it is": {
+		"a script that ends the file without newline gets the one that kubectl adds": {
 			before: head + "  version: '1'\n  scripts:\n    join: |\n      a",
-			after:  head + "  version: '1'\n  signatures:\n    join: |\n" + indented(6) + "  scripts:\n    join: |\n      a",
+			after:  head + "  version: '1'\n  scripts:\n    join: |\n      a\n  signatures:\n    join: |\n" + indented(6),
+		},
+		"a quoted text that ends the file without newline": {
+			before: head + "  scripts: {join: a}",
+			after:  head + "  scripts: {join: a}\n  signatures:\n    join: |\n" + indented(6),
+		},
+		"a signature that ends the file without newline": {
+			before: head + "  scripts: {join: a}\n  signatures:\n    join: |\n      x",
+			after:  head + "  scripts: {join: a}\n  signatures:\n    join: |\n" + indented(6),
 		},
 		"an empty map of signatures is filled": {
 			before: head + "  signatures: {} # none\n  scripts: {join: a}\n",
@@ -149,7 +157,7 @@ func quoted(s string) string {
 }
 
 func TestSetWorksInListsAndStreams(t *testing.T) {
-	before := "# top\nkind: ConfigMap\ndata: &x {a: *y}\n---\nkind: List\nitems:\n- kind: SSHJoinProfile\n  spec:\n    scripts: {join: a}\n- kind: SSHJoinProfile\n  spec:\n    scripts: {join: b}\n"
+	before := "# top\nkind: ConfigMap\ndata: &x {a: *y}\n---\nkind: List\nitems:\n- apiVersion: v1\n  kind: SSHJoinProfile\n  spec:\n    scripts: {join: a}\n- apiVersion: v1\n  kind: SSHJoinProfile\n  spec:\n    scripts: {join: b}\n"
 	before = strings.ReplaceAll(before, "&x {a: *y}", "{a: b}")
 	f, err := Read([]byte(before))
 	if err != nil {

@@ -28,7 +28,7 @@ func readJSON(data []byte, l *lines) ([]*Node, error) {
 	var docs []*Node
 	for {
 		n, err := r.value()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return docs, nil
 		}
 		if err != nil {
@@ -119,7 +119,7 @@ func (r *jsonReader) array(n *Node) error {
 
 // noEOF keeps a text that breaks off from looking like one that ends.
 func noEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

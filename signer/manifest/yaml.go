@@ -12,6 +12,10 @@ import (
 
 // readYAML reads all documents of a YAML stream. Empty documents are left out, as kubectl does.
 func readYAML(data []byte, l *lines) ([]*Node, error) {
+	// kubectl ends every line before it reads YAML: a block that ends the file without a newline has one.
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		data = append(bytes.Clone(data), '\n')
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var docs []*Node
 	for {
@@ -44,7 +48,7 @@ func fromYAML(y *yaml.Node, l *lines) *Node {
 		return n
 	case y.Anchor != "":
 		n.problem = fmt.Sprintf("anchor &%.64s: write the value out where it is used", y.Anchor)
-	case y.Style&yaml.TaggedStyle != 0:
+	case y.Style&yaml.TaggedStyle != 0, n.off < len(l.data) && l.data[n.off] == '!': // a lone ! leaves no trace but its place
 		n.problem = fmt.Sprintf("explicit tag %.64s: leave it out", y.Tag)
 	}
 	switch y.Kind {
