@@ -186,6 +186,12 @@ test_a_nul_in_the_parameters_is_3() {
 	answers 3 'NUL'
 }
 
+test_parameters_without_their_last_newline_are_3() {
+	printf 'KPSSH_NODE_NAME=a' >params
+	run join
+	answers 3 'does not end'
+}
+
 test_a_parameter_given_twice_is_3() {
 	printf 'KPSSH_NODE_NAME=a\nKPSSH_NODE_NAME=a\n' >params
 	run join
