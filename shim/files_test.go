@@ -77,7 +77,7 @@ func TestSshdHoldsTheUserToTheShim(t *testing.T) {
 	held := effective("kpssh")
 	for _, line := range []string{
 		"forcecommand /opt/kpssh/kpssh-shim", "authenticationmethods publickey", "authorizedkeysfile /etc/kpssh/authorized_keys",
-		"disableforwarding yes", "permittty no", "permituserrc no", "passwordauthentication no", "kbdinteractiveauthentication no",
+		"disableforwarding yes", "x11forwarding no", "allowagentforwarding no", "allowtcpforwarding no", "allowstreamlocalforwarding no", "permittunnel no", "permittty no", "permituserrc no", "passwordauthentication no", "kbdinteractiveauthentication no",
 		"acceptenv KPSSH_NOTHING", "trustedusercakeys none", "authorizedkeyscommand none", "maxauthtries 3",
 	} {
 		if !strings.Contains(held, "\n"+line+"\n") {

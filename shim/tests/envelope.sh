@@ -156,6 +156,15 @@ statement-sig-b64: eA=='
 	answers 4 'takes no statement'
 }
 
+test_an_envelope_is_judged_whole_whatever_its_phase() {
+	edited -e 's/^phase: .*/phase: probe/' -e '$a\
+statement-b64: eA=='
+	answers 4 'takes no statement'
+	head -c 1048577 /dev/zero | tr '\0' '#' >script
+	run probe
+	answers 4 'script of 1048577'
+}
+
 test_a_parameter_name_off_the_list_is_3() {
 	for line in BASH_ENV=/tmp/x PATH=/tmp LD_PRELOAD=x.so KPSSH_=x KPSSH_=x=y 'KPSSH_x;id=1' 'KPSSH_x y=1' KPSSH_x kpssh_x=1 =1 'KPSSH_$(id)=1' \
 		'KPSSH_A[0]=1' ' KPSSH_A=1' 'BASH_FUNC_echo%%=() { id; }' '#'; do
@@ -184,6 +193,12 @@ test_a_nul_in_the_parameters_is_3() {
 	printf 'KPSSH_NODE_NAME=a\0b\n' >params
 	run join
 	answers 3 'NUL'
+}
+
+test_parameters_without_their_last_newline_are_3() {
+	printf 'KPSSH_NODE_NAME=a' >params
+	run join
+	answers 3 'does not end'
 }
 
 test_a_parameter_given_twice_is_3() {
