@@ -1,0 +1,85 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
+)
+
+// kubectl runs kubectl as the administrator: the checks hold for everyone.
+func (i *installation) kubectl(t *testing.T, stdin []byte, args ...string) lab.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
+	defer cancel()
+	r, err := i.cp.Kubectl(ctx, bytes.NewReader(stdin), args...)
+	must(t, err)
+	return r
+}
+
+// succeeds wants exit 0 and returns what was printed.
+func (i *installation) succeeds(t *testing.T, stdin []byte, args ...string) lab.Result {
+	t.Helper()
+	r := i.kubectl(t, stdin, args...)
+	if r.Code != 0 {
+		t.Fatalf("kubectl %s: exit %d\n%s%s", strings.Join(args, " "), r.Code, r.Stdout, r.Stderr)
+	}
+	return r
+}
+
+// refused wants a denial by our webhook that says all of the given texts.
+func (i *installation) refused(t *testing.T, stdin []byte, args []string, says ...string) {
+	t.Helper()
+	r := i.kubectl(t, stdin, args...)
+	if r.Code == 0 {
+		t.Fatalf("kubectl %s was admitted:\n%s%s", strings.Join(args, " "), r.Stdout, r.Stderr)
+	}
+	for _, text := range append([]string{"hostwarrant.dev\" denied the request: "}, says...) {
+		if !strings.Contains(r.Stderr, text) {
+			t.Errorf("kubectl %s does not say %q:\n%s", strings.Join(args, " "), text, r.Stderr)
+		}
+	}
+}
+
+// remove deletes an object when the test ends, whatever holds it.
+func (i *installation) remove(t *testing.T, args ...string) {
+	t.Helper()
+	t.Cleanup(func() {
+		i.kubectl(t, nil, append([]string{"patch", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`}, args...)...)
+		i.succeeds(t, nil, append([]string{"delete", "--ignore-not-found"}, args...)...)
+	})
+}
+
+// eventually polls until done says so.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(stepLimit)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s for %s", stepLimit, what)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// get fetches a page of a health server.
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	must(t, err)
+	answer, err := http.DefaultClient.Do(request)
+	must(t, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	must(t, err)
+	return answer.StatusCode, string(body)
+}

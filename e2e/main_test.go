@@ -1,0 +1,125 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+var shared lab.Shared
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// stepLimit bounds what a test waits for something that should take a second.
+const stepLimit = 60 * time.Second
+
+// installation is the product in the package's control plane, with a policy in force.
+type installation struct {
+	cp           *lab.ControlPlane
+	product      *product.Product
+	root, signer testkit.Signer
+	webhook      *product.Program
+	// beforePolicy is what /readyz answered while there was no policy.
+	beforePolicy string
+	document     string
+}
+
+var (
+	installOnce sync.Once
+	installed   *installation
+)
+
+// install returns the one installation of the package.
+func install(t *testing.T) *installation {
+	t.Helper()
+	cp := shared.ControlPlane(t)
+	installOnce.Do(func() {
+		i := &installation{cp: cp, root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519")}
+		i.document = policyDocument(t, 1, i.signer)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		defer cancel()
+		i.start(ctx, t)
+		installed = i
+	})
+	if installed == nil {
+		t.Fatal("the product is not installed; see the first test that failed")
+	}
+	return installed
+}
+
+func (i *installation) start(ctx context.Context, t *testing.T) {
+	t.Helper()
+	var err error
+	i.product, err = product.Install(ctx, product.Options{
+		Lab: shared.Lab(t), ControlPlane: i.cp, Roots: []byte(i.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{"pool"},
+	})
+	must(t, err)
+	i.webhook, err = i.product.StartWebhook(ctx)
+	must(t, err)
+	_, i.beforePolicy = get(t, i.webhook.Health+"/readyz")
+	_, err = i.product.StartController(ctx)
+	must(t, err)
+	file := testkit.WriteFile(t, t.TempDir(), "policy.json", i.trustPolicy(t, i.document, i.root))
+	must(t, i.product.ApplyPolicy(ctx, file))
+	must(t, i.webhook.Wait(ctx, "/readyz"))
+}
+
+// policyDocument is the tests' policy for this cluster, in force since yesterday.
+func policyDocument(t *testing.T, version int, signers ...testkit.Signer) string {
+	t.Helper()
+	now := time.Now().UTC()
+	document := testkit.PolicyDocument(signers...)
+	for old, changed := range map[string]string{
+		"version: 3":             "version: " + string(rune('0'+version)),
+		"any: {}":                "e2e: {}",
+		`"2026-11-29T00:00:00Z"`: `"` + now.Add(-24*time.Hour).Format(time.RFC3339) + `"`,
+		`"2027-05-29T00:00:00Z"`: `"` + now.Add(90*24*time.Hour).Format(time.RFC3339) + `"`,
+	} {
+		if !strings.Contains(document, old) {
+			t.Fatalf("the tests' policy does not hold %q", old)
+		}
+		document = strings.Replace(document, old, changed, 1)
+	}
+	return document
+}
+
+// trustPolicy is the JSON of a TrustPolicy signed by the given keys.
+func (i *installation) trustPolicy(t *testing.T, document string, by ...testkit.Signer) []byte {
+	t.Helper()
+	signatures := []string{}
+	for _, s := range by {
+		signatures = append(signatures, testkit.Sign(t, s, trustpolicy.Namespace, []byte(document)))
+	}
+	return encode(t, object{
+		"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": object{"name": "cluster"},
+		"spec": object{"document": document, "signatures": signatures},
+	})
+}
+
+// object is a Kubernetes object as JSON.
+type object = map[string]any
+
+func encode(t *testing.T, o any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(o)
+	must(t, err)
+	return raw
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
