@@ -176,3 +176,18 @@ func TestDownLeavesStrangersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestDemoHasItsPlaceInTheCache(t *testing.T) {
+	for name, c := range map[string]struct{ own, xdg, want string }{
+		"our own variable":   {"/a", "/b", "/a/demo"},
+		"the user's setting": {"", "/b", "/b/hostwarrant/demo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("HOSTWARRANT_CACHE", c.own)
+			t.Setenv("XDG_CACHE_HOME", c.xdg)
+			if got, err := lab.DemoStateDir(); err != nil || got != c.want {
+				t.Errorf("DemoStateDir: got %q, %v, want %q", got, err, c.want)
+			}
+		})
+	}
+}
