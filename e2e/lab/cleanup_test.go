@@ -64,6 +64,12 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if _, err := l.StartHost(t.Context(), lab.HostOptions{Name: "late", ShimDir: shimDir(t)}); err == nil {
 		t.Error("StartHost on a closed lab: got no error")
 	}
+	if _, err := l.StartControlPlane(t.Context(), lab.ControlPlaneOptions{}); err == nil {
+		t.Error("StartControlPlane on a closed lab: got no error")
+	}
+	if exists(l.StateDir()) != nil {
+		t.Error("a closed lab made its state directory again")
+	}
 	if n := runtime.NumGoroutine(); n > goroutines {
 		t.Errorf("%d goroutines, %d before", n, goroutines)
 	}
@@ -103,21 +109,30 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 }
 
 func TestKilledParentLeavesNothing(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	before := etc(t)
-	cmd, id, ns := startChild(t, dir)
-	kill(t, cmd)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for diff := "?"; diff != ""; {
-		diff = cmp.Diff(machine{Etc: before}, look(t, id, dir, ns))
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("left behind (-want +got):\n%s", diff)
-		}
+	for name, removed := range map[string]bool{"with its state directory": false, "its state directory removed by another": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "state")
+			before := etc(t)
+			cmd, id, ns := startChild(t, dir)
+			if removed {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			kill(t, cmd)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for diff := "?"; diff != ""; {
+				diff = cmp.Diff(machine{Etc: before}, look(t, id, dir, ns))
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+					t.Fatalf("left behind (-want +got):\n%s", diff)
+				}
+			}
+		})
 	}
 }
 

@@ -97,12 +97,24 @@ func runWatchdog(pipe io.Reader, args []string) error {
 		return errors.New("want the state directory")
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	n, err := pipe.Read(make([]byte, 1))
-	if n > 0 {
-		return nil
-	}
-	if !errors.Is(err, io.EOF) {
+	journal, err := os.Open(journalPath(args[0])) // held open: someone may remove the directory with what is in it
+	if err != nil {
 		return err
 	}
-	return Down(args[0])
+	n, err := pipe.Read(make([]byte, 1))
+	if n > 0 {
+		return journal.Close()
+	}
+	if !errors.Is(err, io.EOF) {
+		return errors.Join(err, journal.Close())
+	}
+	if err := Down(args[0]); err != nil {
+		return errors.Join(err, journal.Close())
+	}
+	// Where Down found the directory, this finds nothing more to do.
+	entries, err := parseJournal(journal)
+	if err := errors.Join(err, journal.Close()); err != nil {
+		return err
+	}
+	return undo(args[0], entries)
 }
