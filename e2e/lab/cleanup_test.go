@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,9 +63,18 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if _, err := l.StartHost(t.Context(), lab.HostOptions{Name: "late", ShimDir: shimDir(t)}); err == nil {
 		t.Error("StartHost on a closed lab: got no error")
 	}
-	if n := runtime.NumGoroutine(); n > goroutines {
-		t.Errorf("%d goroutines, %d before", n, goroutines)
+	if _, err := l.StartControlPlane(t.Context(), lab.ControlPlaneOptions{}); err == nil {
+		t.Error("StartControlPlane on a closed lab: got no error")
 	}
+	if exists(l.StateDir()) != nil {
+		t.Error("a closed lab made its state directory again")
+	}
+	eventually(t, func() string { // one that has closed its channel may not have ended yet
+		if n := runtime.NumGoroutine(); n > goroutines {
+			return fmt.Sprintf("%d goroutines, %d before", n, goroutines)
+		}
+		return ""
+	})
 }
 
 // startChild runs this test program as one that makes a lab in dir and waits.
@@ -103,21 +111,19 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 }
 
 func TestKilledParentLeavesNothing(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	before := etc(t)
-	cmd, id, ns := startChild(t, dir)
-	kill(t, cmd)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for diff := "?"; diff != ""; {
-		diff = cmp.Diff(machine{Etc: before}, look(t, id, dir, ns))
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("left behind (-want +got):\n%s", diff)
-		}
+	for name, removed := range map[string]bool{"with its state directory": false, "its state directory removed by another": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "state")
+			before := etc(t)
+			cmd, id, ns := startChild(t, dir)
+			if removed {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			kill(t, cmd)
+			eventually(t, func() string { return cmp.Diff(machine{Etc: before}, look(t, id, dir, ns)) })
+		})
 	}
 }
 
@@ -174,5 +180,20 @@ func TestDownLeavesStrangersAlone(t *testing.T) {
 	}
 	if err := lab.Down(dir); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestDemoHasItsPlaceInTheCache(t *testing.T) {
+	for name, c := range map[string]struct{ own, xdg, want string }{
+		"our own variable":   {"/a", "/b", "/a/demo"},
+		"the user's setting": {"", "/b", "/b/hostwarrant/demo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("HOSTWARRANT_CACHE", c.own)
+			t.Setenv("XDG_CACHE_HOME", c.xdg)
+			if got, err := lab.DemoStateDir(); err != nil || got != c.want {
+				t.Errorf("DemoStateDir: got %q, %v, want %q", got, err, c.want)
+			}
+		})
 	}
 }

@@ -58,20 +58,25 @@ func startWatchdog(h Helper, s *state) (*watchdog, error) {
 	if h.exe == "" {
 		return nil, errors.New("lab.Options.Helper is not set: call lab.HelperMain first in main")
 	}
-	r, w, err := os.Pipe()
+	journal, err := os.Open(journalPath(s.dir)) // handed over open: someone may remove the directory with what is in it
 	if err != nil {
 		return nil, fmt.Errorf("starting the watchdog: %w", err)
 	}
 	log, err := os.Create(s.path("log", "watchdog.log"))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the watchdog: %w", err), r.Close(), w.Close())
+		return nil, errors.Join(fmt.Errorf("starting the watchdog: %w", err), journal.Close())
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the watchdog: %w", err), journal.Close(), log.Close())
 	}
 	cmd := exec.Command(h.exe, helperWord, helperWatchdog, s.dir)
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r, log, log
+	cmd.ExtraFiles = []*os.File{journal} // 3
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
-	if err := errors.Join(err, r.Close(), log.Close()); err != nil {
+	if err := errors.Join(err, r.Close(), log.Close(), journal.Close()); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the watchdog: %w", err), w.Close())
 	}
 	return &watchdog{cmd: cmd, pipe: w}, nil
@@ -97,12 +102,21 @@ func runWatchdog(pipe io.Reader, args []string) error {
 		return errors.New("want the state directory")
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	journal := os.NewFile(3, "journal")
 	n, err := pipe.Read(make([]byte, 1))
 	if n > 0 {
-		return nil
+		return journal.Close()
 	}
 	if !errors.Is(err, io.EOF) {
+		return errors.Join(err, journal.Close())
+	}
+	if err := Down(args[0]); err != nil {
+		return errors.Join(err, journal.Close())
+	}
+	// Where Down found the directory, this finds nothing more to do.
+	entries, err := parseJournal(journal)
+	if err := errors.Join(err, journal.Close()); err != nil {
 		return err
 	}
-	return Down(args[0])
+	return undo(args[0], entries)
 }

@@ -79,6 +79,9 @@ func (l *Lab) prepareHost(o HostOptions) (*Host, *hostConfig, error) {
 	if !isDNSLabel(o.Name) {
 		return nil, nil, errors.New("the name is no DNS label")
 	}
+	if err := l.errClosed(); err != nil {
+		return nil, nil, err
+	}
 	number, err := l.nextHostNumber()
 	if err != nil {
 		return nil, nil, err

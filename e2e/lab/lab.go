@@ -63,6 +63,16 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 	return l, nil
 }
 
+// errClosed answers every start after Close; nothing must come into being then, not even a directory.
+func (l *Lab) errClosed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errors.New("the lab is closed")
+	}
+	return nil
+}
+
 // ID is the lab's instance id. Everything the lab makes carries it in its name or environment.
 func (l *Lab) ID() string { return l.id }
 

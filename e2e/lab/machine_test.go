@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // machine is what a lab must leave as it found it. Other labs may run on the machine meanwhile, so links, mounts,
@@ -130,4 +131,24 @@ func exists(path string) []string {
 		return []string{path}
 	}
 	return nil
+}
+
+// eventually waits until a condition holds: until it has nothing to complain about.
+func eventually(t *testing.T, complaint func() string) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.NewTimer(30 * time.Second)
+	defer limit.Stop()
+	for {
+		c := complaint()
+		if c == "" {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatal(c)
+		}
+	}
 }

@@ -25,7 +25,7 @@ const markerVariable = "HOSTWARRANT_LAB"
 const stopGrace = 3 * time.Second
 
 // pollEvery is the period of every wait on a condition that the kernel does not announce.
-const pollEvery = 20 * time.Millisecond
+const pollEvery = 50 * time.Millisecond
 
 // Program is a process that lives as long as its lab, with its output in a file of the state directory.
 type Program struct {
@@ -40,6 +40,9 @@ type Program struct {
 // StartProgram starts cmd in a session of its own, so that Ctrl-C in a terminal does not reach it, and records it.
 // Standard output and error go to <state>/log/<name>.log.
 func (l *Lab) StartProgram(name string, cmd *exec.Cmd) (*Program, error) {
+	if err := l.errClosed(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
 	log := l.state.path("log", name+".log")
 	f, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

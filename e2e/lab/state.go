@@ -4,10 +4,10 @@ package lab
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,15 +89,20 @@ func (s *state) record(e entry) error {
 	return nil
 }
 
-// readJournal returns the entries in the order in which they were written. A torn last line (the writer was
-// killed) is left out: nothing was made for it yet.
+// readJournal returns the entries in the order in which they were written.
 func readJournal(dir string) ([]entry, error) {
-	b, err := os.ReadFile(journalPath(dir))
+	f, err := os.Open(journalPath(dir))
 	if err != nil {
 		return nil, err
 	}
+	entries, err := parseJournal(f)
+	return entries, errors.Join(err, f.Close())
+}
+
+// parseJournal leaves a torn last line out (the writer was killed): nothing was made for it yet.
+func parseJournal(r io.Reader) ([]entry, error) {
 	var entries []entry
-	sc := bufio.NewScanner(bytes.NewReader(b))
+	sc := bufio.NewScanner(r)
 	for sc.Scan() {
 		var e entry
 		if json.Unmarshal(sc.Bytes(), &e) == nil {

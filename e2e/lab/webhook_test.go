@@ -3,7 +3,6 @@
 package lab_test
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -45,22 +45,14 @@ func TestWebhookIsReachedThroughItsService(t *testing.T) {
 		t.Fatal(err)
 	}
 	configure(t, cp, ca)
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	eventually(t, func() string {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "judged"}}
 		_, err := cp.Client().CoreV1().ConfigMaps("default").Create(ctx, cm, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil && strings.Contains(err.Error(), "denied the request: the lab says no") {
-			return
+			return ""
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("the webhook was not asked; last answer: %v", err)
-		}
-	}
+		return fmt.Sprintf("the webhook was not asked; last answer: %v", err)
+	})
 }
 
 func configure(t *testing.T, cp *lab.ControlPlane, ca []byte) {
