@@ -1,0 +1,7 @@
+// Command demo plays hostwarrant's story on a real API server and real hosts:
+//
+//	demo up     starts everything, plays each step and checks its answer, and leaves it running
+//	demo down   takes everything down again
+//
+// With KUBECONFIG set it plays in that cluster; the hosts are local either way.
+package main

