@@ -1,0 +1,67 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
+)
+
+var shared lab.Shared
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// TestStory plays the demonstration, whose steps fail on any answer but theirs, and shows it.
+func TestStory(t *testing.T) {
+	lab.NeedLab(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	l, err := lab.New(ctx, lab.Options{Helper: shared.Helper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the ends of the logs:\n%s", l.Logs(20))
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var out bytes.Buffer
+	s := &story{lab: l, dir: filepath.Join(l.StateDir(), "story"), out: &out}
+	if err := s.play(ctx); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, step := range s.steps() {
+		if !strings.Contains(out.String(), step.title) {
+			t.Errorf("the output does not show the step %q", step.title)
+		}
+	}
+	t.Logf("\n%s", &out)
+}
+
+// TestAWrongAnswerFails shows that a step cannot pass by being refused for another reason.
+func TestAWrongAnswerFails(t *testing.T) {
+	for name, next := range map[string]step{
+		"another answer":     {want: "Unsigned", fails: true, try: says("TemplateFound", true)},
+		"admitted":           {want: "Unsigned", fails: true, try: says("Unsigned", false)},
+		"refused unexpected": {want: "applied", try: says("applied", true)},
+	} {
+		s := &story{out: new(bytes.Buffer)}
+		if err := s.tell(t.Context(), next); err == nil {
+			t.Errorf("%s: the step passed", name)
+		}
+	}
+}
+
+func says(text string, refused bool) func(context.Context) (answer, bool, error) {
+	return func(context.Context) (answer, bool, error) { return answer{said: text}, refused, nil }
+}
