@@ -124,7 +124,7 @@ func (c *cli) findings(in input) ([]finding, error) {
 	var all []finding
 	for _, o := range objects {
 		if !isGuarded(o) {
-			c.say("note", "%s: %s/%s is of no kind that is guarded, skipped", place(in.path, o.Where), o.Kind, o.Name)
+			c.say("note", "%s: %s is of no kind that is guarded, skipped", place(in.path, o.Where), objectName(o))
 			continue
 		}
 		f := finding{Path: in.path, Document: o.Where, Kind: o.Kind, Name: o.Name}
@@ -221,7 +221,7 @@ func describePart(name, namespace string, text []byte, signatures []string) sign
 }
 
 func (f finding) write(b *bytes.Buffer) {
-	fmt.Fprintf(b, "%s: %s/%s\n", place(f.Path, f.Document), f.Kind, f.Name)
+	fmt.Fprintf(b, "%s: %s/%s\n", place(f.Path, f.Document), shown(f.Kind), shown(f.Name))
 	if f.Problem != "" {
 		fmt.Fprintf(b, "  problem: %.300q\n", f.Problem)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
@@ -53,12 +54,15 @@ func (j *judge) input(in input) []verdict {
 			all = append(all, verdict{Path: in.path, Document: o.Where, Decision: d})
 			continue
 		}
-		j.c.say("note", "%s: %s/%s is of no kind that is guarded, skipped", place(in.path, o.Where), o.Kind, o.Name)
+		j.c.say("note", "%s: %s is of no kind that is guarded, skipped", place(in.path, o.Where), objectName(o))
 	}
 	return all
 }
 
 func place(path, where string) string {
+	if strings.ContainsFunc(path, odd) {
+		path = fmt.Sprintf("%q", path)
+	}
 	if where == "" {
 		return path
 	}

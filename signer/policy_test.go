@@ -109,3 +109,19 @@ func TestPolicySignRefusesADocumentThatNoReaderTakes(t *testing.T) {
 		})
 	}
 }
+
+func TestMessagesShowNoForeignControlCharacters(t *testing.T) {
+	w := newWorld(t)
+	odd := "kind: \"Evil\\e[2J\"\nmetadata: {name: \"a\\u202eb\"}\n"
+	for _, r := range []result{
+		w.verify(odd),
+		w.hostwarrant("inspect", w.write("odd.yaml", odd)),
+		w.hostwarrant("sign", w.write("odd.yaml", odd), "--key", w.key("alice", w.alice)),
+		w.verify(strings.Replace(w.profile(goodScripts(), nil), "tls-bootstrap", `a\u001b[2Jb`, 1)),
+		w.hostwarrant("inspect", w.write("p.json", strings.Replace(w.profile(goodScripts(), nil), "tls-bootstrap", `a\u001b[2Jb`, 1))),
+	} {
+		if strings.ContainsAny(r.out+r.err, "\x1b\u202e") || r.out+r.err == "" {
+			t.Errorf("got %q and %q", r.out, r.err)
+		}
+	}
+}

@@ -35,11 +35,11 @@ func (s *scriptSigner) file(path string, data []byte) ([]byte, error) {
 	signed := 0
 	for i, o := range objects {
 		if o.Kind != object.KindJoinProfile || !isGuarded(o) {
-			s.c.say("note", "%s: %s/%s is not signed: only SSHJoinProfile holds phase scripts", place(path, o.Where), o.Kind, o.Name)
+			s.c.say("note", "%s: %s is not signed: only SSHJoinProfile holds phase scripts", place(path, o.Where), objectName(o))
 			continue
 		}
 		if f, err = s.object(f, i, o); err != nil {
-			return nil, refused(place(path, o.Where)+": "+o.Kind+"/"+o.Name, err)
+			return nil, refused(place(path, o.Where)+": "+objectName(o), err)
 		}
 		signed++
 	}
@@ -149,7 +149,7 @@ func (s *scriptSigner) check(path string, f *manifest.File, before []manifest.Ob
 			err = s.covered(p, was)
 		}
 		if err != nil {
-			return refused(place(path, o.Where)+": "+o.Kind+"/"+o.Name, err)
+			return refused(place(path, o.Where)+": "+objectName(o), err)
 		}
 	}
 	return nil

@@ -6,11 +6,15 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/hostwarrant/hostwarrant/signer/manifest"
 )
+
+// odd tells characters that a terminal could obey, or that cannot be told apart by eye.
+func odd(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
 
 // shown gives foreign text as it is where that is safe on a terminal, else quoted and cut.
 func shown(s string) string {
-	odd := func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
 	if len(s) > 200 || strings.ContainsFunc(s, odd) {
 		return fmt.Sprintf("%.200q", s)
 	}
@@ -18,3 +22,6 @@ func shown(s string) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// objectName names an object of a file, whatever its author wrote.
+func objectName(o manifest.Object) string { return shown(o.Kind) + "/" + shown(o.Name) }
