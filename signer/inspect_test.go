@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+func TestInspectTellsWhatEachSignatureCovers(t *testing.T) {
+	w := newWorld(t)
+	signatures := w.signedBy(w.alice, goodScripts())
+	signatures[script.Leave] = "junk"
+	changed := goodScripts()
+	changed[script.Join] = "echo other\n"
+	delete(signatures, script.Install)
+	path := w.write("p.json", w.profile(changed, signatures))
+	r := w.hostwarrant("inspect", path)
+	for _, want := range []string{
+		"SSHJoinProfile/tls-bootstrap\n",
+		"    no signature\n",
+		"    signature: ssh-ed25519 " + w.alice.Fingerprint + ", namespace kpssh, sha512, covers: no (SignatureInvalid",
+		"    signature: unreadable: SignatureMalformed",
+	} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("want %q in\n%s", want, r.out)
+		}
+	}
+	if r.code != exitDone {
+		t.Errorf("exit %d, %s", r.code, r.err)
+	}
+	r = w.hostwarrant("inspect", path, "-o", "json")
+	var found []finding
+	if err := json.Unmarshal([]byte(r.out), &found); err != nil || len(found) != 1 || len(found[0].Parts) != 3 {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	if p := found[0].Parts[1]; p.Name != "join" || len(p.Signatures) != 1 || p.Signatures[0].Covers || p.Signatures[0].Key != w.alice.Fingerprint {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func TestInspectShowsHostsDirectoriesAndProblems(t *testing.T) {
+	w := newWorld(t)
+	w.write("d/host.yaml", "apiVersion: karpenter.dklesev.github.io/v1beta1\nkind: SSHHost\nmetadata: {name: h}\nspec: {execMode: Verified, trustedSigners: ["+w.alice.Line+"]}\n")
+	w.write("d/twice.yaml", "apiVersion: karpenter.dklesev.github.io/v1beta1\nkind: SSHHost\nmetadata: {name: h}\nspec: {a: b, a: c}\n")
+	w.write("d/other.yaml", "kind: ConfigMap\nmetadata: {name: c}\n")
+	w.write("d/tls/join.sh", "echo join\n")
+	w.write("d/tls/join.sh.sig", testkit.Sign(t, w.alice, "kpssh", []byte("echo join\n")))
+	r := w.hostwarrant("inspect", w.path("d"))
+	for _, want := range []string{
+		"execMode: Verified", "trusted signer: ssh-ed25519 " + w.alice.Fingerprint, "stands twice", "SSHJoinProfile/tls\n", "covers: yes",
+	} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("want %q in\n%s", want, r.out)
+		}
+	}
+	if r.code != exitDone || !strings.Contains(r.err, "ConfigMap/c is of no kind that is guarded") {
+		t.Errorf("exit %d, %s", r.code, r.err)
+	}
+}
