@@ -33,7 +33,9 @@ func awaited() []string {
 	return []string{"api", "webhook", "signer", "relay", "shim", "manifests", "policies", "Tiltfile"}
 }
 
-func whole() bool { return !slices.ContainsFunc(awaited(), func(name string) bool { return !exists(name) }) }
+func whole() bool {
+	return !slices.ContainsFunc(awaited(), func(name string) bool { return !exists(name) })
+}
 
 func exists(name string) bool {
 	_, err := os.Stat(filepath.Join(root, name))
