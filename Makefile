@@ -4,6 +4,8 @@
 
 # The version is what git says, or "unknown" where git may not be asked.
 VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),unknown)
+# sudo leaves the usual place of Go out of PATH.
+export PATH := $(PATH):/usr/local/go/bin
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 # Without -trimpath, so that builds and tests share one build cache.
