@@ -85,7 +85,7 @@ func report(ctx context.Context, marks []mark.Mark, workers int, stdout, stderr 
 		if r.verdict != killed {
 			fmt.Fprintf(stdout, "%s: %v\n", r.verdict, r.mark)
 		}
-		if r.verdict == broken {
+		if r.verdict == broken || r.verdict == hung {
 			fmt.Fprintf(stdout, "%s\n", r.output)
 		}
 	}
@@ -93,7 +93,8 @@ func report(ctx context.Context, marks []mark.Mark, workers int, stdout, stderr 
 	for _, r := range results {
 		counts[r.verdict]++
 	}
-	fmt.Fprintf(stdout, "%d checks: %d killed, %d survived, %d broken\n", len(marks), counts[killed], counts[survived], counts[broken])
+	fmt.Fprintf(stdout, "%d checks: %d killed, %d survived, %d broken, %d hung\n",
+		len(marks), counts[killed], counts[survived], counts[broken], counts[hung])
 	switch {
 	case err != nil:
 		fmt.Fprintf(stderr, "mutants: %v\n", err)

@@ -59,7 +59,7 @@ func TestSurvivorsAreNamed(t *testing.T) {
 	want := []string{
 		"survived: p/p.go:10: TooLarge: a check that nobody tests",
 		"survived: shim/guard:4: 3: a check in a script that nobody tests",
-		"4 checks: 2 killed, 2 survived, 0 broken",
+		"4 checks: 2 killed, 2 survived, 0 broken, 0 hung",
 	}
 	if code != exitSurvived {
 		t.Errorf("exit status %d, want %d", code, exitSurvived)
@@ -74,7 +74,7 @@ func TestSurvivorsAreNamed(t *testing.T) {
 func TestOnlyTheWantedMarksAreTried(t *testing.T) {
 	newModule(t, map[string]string{"p/p.go": checked, "p/p_test.go": checkedTest, "shim/guard": guard})
 	code, out, _ := mutants(t, "-run", ": Malformed:")
-	if want := "1 checks: 1 killed, 0 survived, 0 broken\n"; code != exitKilled || out != want {
+	if want := "1 checks: 1 killed, 0 survived, 0 broken, 0 hung\n"; code != exitKilled || out != want {
 		t.Errorf("exit status %d and %q, want %d and %q", code, out, exitKilled, want)
 	}
 	if left, err := os.ReadFile("p/p.go"); err != nil || string(left) != checked {
@@ -105,6 +105,19 @@ func TestWhatCannotBeDecidedIsNoSuccess(t *testing.T) {
 				t.Errorf("exit status %d and %q, want %d and %q", code, says, test.code, test.says)
 			}
 		})
+	}
+}
+
+func TestOnlyAFailedTestKillsAMutant(t *testing.T) {
+	for output, want := range map[string]verdict{
+		"--- FAIL: TestF\nFAIL":                          killed,
+		"FAIL p [build failed]":                          broken,
+		"FAIL p [setup failed]":                          broken,
+		"panic: test timed out after 10m0s\nFAIL p 600s": hung,
+	} {
+		if got := judge(output); got != want {
+			t.Errorf("%q is %s, want %s", output, got, want)
+		}
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A mutant that makes a test hang is killed by this, and so counts as noticed.
-const testTimeout = "5m"
+// testTimeout ends a package whose tests a mutant makes hang. Far above what any needs.
+const testTimeout = "10m"
 
 // tree is a copy of the working tree that mutants may live in.
 type tree struct {

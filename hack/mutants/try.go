@@ -19,6 +19,7 @@ const (
 	survived verdict = "survived"
 	killed   verdict = "killed"
 	broken   verdict = "broken" // does not build: says nothing about the tests
+	hung     verdict = "hung"   // a test ran into its time limit: perhaps only a slow machine
 )
 
 type result struct {
@@ -102,13 +103,21 @@ func (t *tree) try(ctx context.Context, m mark.Mark) (result, error) {
 		if err == nil {
 			continue
 		}
-		r.verdict, r.output = killed, output
-		if strings.Contains(output, "[build failed]") || strings.Contains(output, "[setup failed]") {
-			r.verdict = broken
-		}
+		r.verdict, r.output = judge(output), output
 		break
 	}
 	return r, os.WriteFile(file, source, info.Mode())
+}
+
+// judge tells a test that noticed the mutant from one that never got to say so.
+func judge(output string) verdict {
+	switch {
+	case strings.Contains(output, "[build failed]"), strings.Contains(output, "[setup failed]"):
+		return broken
+	case strings.Contains(output, "panic: test timed out after"):
+		return hung
+	}
+	return killed
 }
 
 // progressTo prints one line a mutant, in place where that is a terminal.
