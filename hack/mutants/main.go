@@ -64,8 +64,10 @@ func marksOf(root string, wanted *regexp.Regexp) ([]mark.Mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Problems) > 0 {
-		return nil, fmt.Errorf("%v (and %d more)", found.Problems[0], len(found.Problems)-1)
+	for _, problem := range found.Problems {
+		if wanted.MatchString(problem.String()) {
+			return nil, fmt.Errorf("%v", problem)
+		}
 	}
 	var marks []mark.Mark
 	for _, m := range found.Marks {
