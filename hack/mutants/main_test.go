@@ -93,7 +93,7 @@ func TestWhatCannotBeDecidedIsNoSuccess(t *testing.T) {
 		"no mark at all":               {map[string]string{"p/p.go": "package p\n"}, nil, exitUndone, "nothing was tried"},
 		"no mark that matches":         {map[string]string{"p/p.go": checked}, []string{"-run", "Nothing"}, exitUndone, "nothing was tried"},
 		"a mark that cannot be used":   {map[string]string{"p/p.go": "package p\n\n// check: Unsigned: why\nvar x = 1\n"}, nil, exitUndone, "directly above an if"},
-		"tests that fail anyway":       {map[string]string{"p/p.go": checked, "p/p_test.go": failing}, nil, exitUndone, "fail without any mutant"},
+		"tests that fail anyway":       {map[string]string{"p/p.go": checked, "p/p_test.go": failing}, nil, exitUndone, "tests fail without any mutant"},
 		"an argument that means none":  {map[string]string{"p/p.go": checked}, []string{"p/p.go"}, exitUsage, "usage"},
 		"an expression that is broken": {map[string]string{"p/p.go": checked}, []string{"-run", "("}, exitUsage, "usage"},
 	}

@@ -66,9 +66,6 @@ func work(ctx context.Context, todo <-chan mark.Mark, done func(result)) error {
 		return err
 	}
 	defer tree.remove()
-	if output, err := tree.test(ctx, false, tree.fast); err != nil {
-		return fmt.Errorf("the fast tests fail without any mutant, nothing was tried:\n%s", output)
-	}
 	for m := range todo {
 		r, err := tree.try(ctx, m)
 		if err != nil {
@@ -80,6 +77,20 @@ func work(ctx context.Context, todo <-chan mark.Mark, done func(result)) error {
 }
 
 func (t *tree) try(ctx context.Context, m mark.Mark) (result, error) {
+	for _, packages := range [][]string{t.near(m.File), t.fast} {
+		r, err := t.tryOn(ctx, m, packages)
+		if err != nil || r.verdict != survived {
+			return r, err
+		}
+	}
+	return result{mark: m, verdict: survived}, nil
+}
+
+// tryOn runs the tests of packages on the mutant, once these are known to pass without.
+func (t *tree) tryOn(ctx context.Context, m mark.Mark, packages []string) (result, error) {
+	if err := t.passes(ctx, packages); err != nil {
+		return result{}, err
+	}
 	file := filepath.Join(t.root, filepath.FromSlash(m.File))
 	source, err := os.ReadFile(file)
 	if err != nil {
@@ -95,16 +106,11 @@ func (t *tree) try(ctx context.Context, m mark.Mark) (result, error) {
 	// go cannot see that a script which a test runs has changed: no cached results.
 	fresh := !strings.HasSuffix(m.File, ".go")
 	r := result{mark: m, verdict: survived}
-	for _, packages := range [][]string{t.near(m.File), t.fast} {
-		output, err := t.test(ctx, fresh, packages)
-		if ctx.Err() != nil {
-			return result{}, ctx.Err()
-		}
-		if err == nil {
-			continue
-		}
+	if output, err := t.test(ctx, fresh, packages); err != nil {
 		r.verdict, r.output = judge(output), output
-		break
+	}
+	if ctx.Err() != nil {
+		return result{}, ctx.Err()
 	}
 	return r, os.WriteFile(file, source, info.Mode())
 }
