@@ -2,13 +2,14 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 
-# The version is what git says (the programs read it from their build information).
-# Where git may not be asked (no repository, foreign owner) they say (devel).
-STAMP := $(shell git rev-parse --quiet --verify HEAD >/dev/null 2>&1 && echo true || echo false)
+# The version is what git says, or "unknown" where git may not be asked.
+VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),unknown)
+# sudo leaves the usual place of Go out of PATH.
+export PATH := $(PATH):/usr/local/go/bin
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 # Without -trimpath, so that builds and tests share one build cache.
-GO_BUILD = go build -buildvcs=$(STAMP) -ldflags '-s -w'
+GO_BUILD = go build -ldflags '-s -w -X main.version=$(VERSION)'
 FAST_PACKAGES = $(shell go list ./... | grep -v '/e2e\(/\|$$\)')
 
 .PHONY: help

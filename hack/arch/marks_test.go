@@ -207,8 +207,9 @@ func TestEveryRefusalHasAMarkedCheck(t *testing.T) {
 // A mutant that the shell cannot read would be killed for the wrong reason.
 func TestMutantsOfTheShimAreScripts(t *testing.T) {
 	source, err := os.ReadFile(root + "/" + shimFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is not there yet", shimFile)
+	if errors.Is(err, fs.ErrNotExist) && !whole() {
+		t.Logf("%s is not there yet", shimFile)
+		return
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,6 @@
 // the package (or, for a script, of the packages below its directory) run, and only if
 // the mutant survives these, all fast tests.
 //
-// Exit status: 0 all mutants were killed, 1 some survived or broke the build, 2 usage,
+// Exit status: 0 all mutants were killed, 1 some survived, broke the build or made a test hang, 2 usage,
 // 3 it could not be decided.
 package main

@@ -64,8 +64,10 @@ func marksOf(root string, wanted *regexp.Regexp) ([]mark.Mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Problems) > 0 {
-		return nil, fmt.Errorf("%v (and %d more)", found.Problems[0], len(found.Problems)-1)
+	for _, problem := range found.Problems {
+		if wanted.MatchString(problem.String()) {
+			return nil, fmt.Errorf("%v", problem)
+		}
 	}
 	var marks []mark.Mark
 	for _, m := range found.Marks {
@@ -85,7 +87,7 @@ func report(ctx context.Context, marks []mark.Mark, workers int, stdout, stderr 
 		if r.verdict != killed {
 			fmt.Fprintf(stdout, "%s: %v\n", r.verdict, r.mark)
 		}
-		if r.verdict == broken {
+		if r.verdict == broken || r.verdict == hung {
 			fmt.Fprintf(stdout, "%s\n", r.output)
 		}
 	}
@@ -93,7 +95,8 @@ func report(ctx context.Context, marks []mark.Mark, workers int, stdout, stderr 
 	for _, r := range results {
 		counts[r.verdict]++
 	}
-	fmt.Fprintf(stdout, "%d checks: %d killed, %d survived, %d broken\n", len(marks), counts[killed], counts[survived], counts[broken])
+	fmt.Fprintf(stdout, "%d checks: %d killed, %d survived, %d broken, %d hung\n",
+		len(marks), counts[killed], counts[survived], counts[broken], counts[hung])
 	switch {
 	case err != nil:
 		fmt.Fprintf(stderr, "mutants: %v\n", err)

@@ -12,14 +12,16 @@ import (
 	"time"
 )
 
-// A mutant that makes a test hang is killed by this, and so counts as noticed.
-const testTimeout = "5m"
+// testTimeout ends a package whose tests a mutant makes hang. Far above what any needs.
+const testTimeout = "10m"
 
 // tree is a copy of the working tree that mutants may live in.
 type tree struct {
 	root string
 	home string   // directory that goes away with it
 	fast []string // directories of the packages that need no cluster, as ./dir
+
+	passed map[string]bool // sets of packages whose tests pass without a mutant
 }
 
 // copyTree copies what git tracks or would track. The data beside the checkout that
@@ -33,7 +35,7 @@ func copyTree(ctx context.Context) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{root: filepath.Join(home, "tree"), home: home}
+	t := &tree{root: filepath.Join(home, "tree"), home: home, passed: map[string]bool{}}
 	if err := t.fill(ctx, top); err != nil {
 		t.remove()
 		return nil, err
@@ -125,6 +127,20 @@ func (t *tree) near(file string) []string {
 		}
 	}
 	return packages
+}
+
+// passes says whether the tests of packages pass without any mutant; else a failure
+// with one would mean nothing.
+func (t *tree) passes(ctx context.Context, packages []string) error {
+	set := strings.Join(packages, " ")
+	if t.passed[set] {
+		return nil
+	}
+	if output, err := t.test(ctx, false, packages); err != nil {
+		return fmt.Errorf("tests fail without any mutant, nothing can be said about %s:\n%s", set, output)
+	}
+	t.passed[set] = true
+	return nil
 }
 
 // test runs the tests of packages and gives what they printed.

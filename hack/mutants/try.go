@@ -19,6 +19,7 @@ const (
 	survived verdict = "survived"
 	killed   verdict = "killed"
 	broken   verdict = "broken" // does not build: says nothing about the tests
+	hung     verdict = "hung"   // a test ran into its time limit: perhaps only a slow machine
 )
 
 type result struct {
@@ -65,9 +66,6 @@ func work(ctx context.Context, todo <-chan mark.Mark, done func(result)) error {
 		return err
 	}
 	defer tree.remove()
-	if output, err := tree.test(ctx, false, tree.fast); err != nil {
-		return fmt.Errorf("the fast tests fail without any mutant, nothing was tried:\n%s", output)
-	}
 	for m := range todo {
 		r, err := tree.try(ctx, m)
 		if err != nil {
@@ -79,6 +77,20 @@ func work(ctx context.Context, todo <-chan mark.Mark, done func(result)) error {
 }
 
 func (t *tree) try(ctx context.Context, m mark.Mark) (result, error) {
+	for _, packages := range [][]string{t.near(m.File), t.fast} {
+		r, err := t.tryOn(ctx, m, packages)
+		if err != nil || r.verdict != survived {
+			return r, err
+		}
+	}
+	return result{mark: m, verdict: survived}, nil
+}
+
+// tryOn runs the tests of packages on the mutant, once these are known to pass without.
+func (t *tree) tryOn(ctx context.Context, m mark.Mark, packages []string) (result, error) {
+	if err := t.passes(ctx, packages); err != nil {
+		return result{}, err
+	}
 	file := filepath.Join(t.root, filepath.FromSlash(m.File))
 	source, err := os.ReadFile(file)
 	if err != nil {
@@ -94,21 +106,24 @@ func (t *tree) try(ctx context.Context, m mark.Mark) (result, error) {
 	// go cannot see that a script which a test runs has changed: no cached results.
 	fresh := !strings.HasSuffix(m.File, ".go")
 	r := result{mark: m, verdict: survived}
-	for _, packages := range [][]string{t.near(m.File), t.fast} {
-		output, err := t.test(ctx, fresh, packages)
-		if ctx.Err() != nil {
-			return result{}, ctx.Err()
-		}
-		if err == nil {
-			continue
-		}
-		r.verdict, r.output = killed, output
-		if strings.Contains(output, "[build failed]") || strings.Contains(output, "[setup failed]") {
-			r.verdict = broken
-		}
-		break
+	if output, err := t.test(ctx, fresh, packages); err != nil {
+		r.verdict, r.output = judge(output), output
+	}
+	if ctx.Err() != nil {
+		return result{}, ctx.Err()
 	}
 	return r, os.WriteFile(file, source, info.Mode())
+}
+
+// judge tells a test that noticed the mutant from one that never got to say so.
+func judge(output string) verdict {
+	switch {
+	case strings.Contains(output, "[build failed]"), strings.Contains(output, "[setup failed]"):
+		return broken
+	case strings.Contains(output, "panic: test timed out after"):
+		return hung
+	}
+	return killed
 }
 
 // progressTo prints one line a mutant, in place where that is a terminal.
