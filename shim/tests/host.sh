@@ -49,9 +49,8 @@ test_settings_are_read_strictly() {
 	while read -r line; do
 		printf 'warrant=optional\n%s\n' "$line" >/etc/kpssh/shim.conf
 		run join
-		answers 23 'shim.conf'
+		answers 23 'unknown key or bad value'
 	done <<-'L'
-		warrant=optional
 		thresholds-join=1
 		threshold-join=0
 		threshold-join=9
@@ -67,6 +66,9 @@ test_settings_are_read_strictly() {
 		warrant = optional
 		kubelet-key=relative
 	L
+	printf 'warrant=optional\nwarrant=optional\n' >/etc/kpssh/shim.conf
+	run join
+	answers 23 'warrant is given twice'
 	: >/etc/kpssh/shim.conf
 	run join
 	answers 23 'is missing'
