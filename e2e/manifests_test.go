@@ -3,25 +3,34 @@
 package e2e
 
 import (
+	"errors"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // rendered lists "kind/name" of what kubectl kustomize makes of a directory of manifests/.
 func rendered(t *testing.T, i *installation, dir string) []string {
 	t.Helper()
 	text := i.succeeds(t, nil, "kustomize", filepath.Join(shared.Lab(t).Root(), "manifests", dir)).Stdout
-	listed := i.succeeds(t, []byte(text), "create", "--dry-run=client", "--validate=false", "-f", "-", "-o", "jsonpath={range .items[*]}{.kind}/{.metadata.name}{\"\\n\"}{end}{.kind}/{.metadata.name}{\"\\n\"}")
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	var all []string
-	for _, line := range strings.Fields(listed.Stdout) {
-		if line != "/" && line != "List/" {
-			all = append(all, line)
+	for {
+		var o unstructured.Unstructured
+		if err := decoder.Decode(&o); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
 		}
+		all = append(all, o.GetKind()+"/"+o.GetName())
 	}
 	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
 func TestManifestsHoldExactlyWhatIsMeant(t *testing.T) {
