@@ -1,0 +1,252 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	kpssh "github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+func TestRelayTakesRunsToRealHosts(t *testing.T) {
+	w := newCourierWorld(t)
+	h := w.host(t, "host-a")
+	t.Run("a signed join runs as root and tells", func(t *testing.T) { w.joins(t, h) })
+	t.Run("runs that reach no host", func(t *testing.T) { w.reachNoHost(t, h) })
+	t.Run("a silent port", func(t *testing.T) { w.silentPort(t) })
+	t.Run("a script altered on the wire", func(t *testing.T) { w.alteredOnTheWire(t, h) })
+	t.Run("a signer the host does not know", func(t *testing.T) { w.unknownSigner(t) })
+	t.Run("scripts that end in their own way", func(t *testing.T) { w.endings(t, h) })
+	t.Run("much output", func(t *testing.T) { w.muchOutput(t, h) })
+	t.Run("a relay that is killed half-way", func(t *testing.T) { w.killedHalfWay(t, h) })
+	t.Run("what a user sees", func(t *testing.T) { w.printed(t) })
+}
+
+func (w *courierWorld) joins(t *testing.T, h *lab.Host) {
+	w.profile(t, "marker", "echo \"joining as $KPSSH_NODE_NAME on $KPSSH_HOST_ADDRESS, $KPSSH_VAR_color\"\nid -u\nprintf '%s' \"$KPSSH_NODE_NAME\" >/root/marker\n")
+	w.run(t, "marker", "host-a", "marker", func(r *v1alpha1.HostRun) { r.Spec.Vars = map[string]v1alpha1.HostRunVar{"color": "green"} })
+	r := w.ended(t, "marker", "Succeeded", 0, 0)
+	if got, err := h.ReadFile("/root/marker"); err != nil || string(got) != "pool-1" {
+		t.Fatalf("marker %q, %v", got, err)
+	}
+	want := fmt.Sprintf("joining as pool-1 on %s, green\n0\n", h.Addr)
+	if r.Status.TranscriptTail != want || r.Status.Trailer != v1alpha1.TrailerWhole || r.Status.Attempts != 1 || !strings.HasPrefix(r.Status.ScriptDigest, "sha256:") {
+		t.Fatalf("status %+v", r.Status)
+	}
+	for _, kind := range []string{v1alpha1.ConditionVerified, v1alpha1.ConditionDelivered} {
+		if c := conditionOf(r, kind); c.Status != metav1.ConditionTrue {
+			t.Errorf("%s is %s", kind, c.Status)
+		}
+	}
+	if strings.Contains(fmt.Sprint(r.Status), string(w.login.PEM)) {
+		t.Error("the status holds the login key")
+	}
+}
+
+func (w *courierWorld) reachNoHost(t *testing.T, h *lab.Host) {
+	w.profile(t, "touch", "touch /root/touched\n")
+	other := testkit.NewSigner(t, "ed25519")
+	w.object(t, "unpinned", h.Addr.String(), "")
+	w.object(t, "fingerprint", h.Addr.String(), "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU")
+	w.object(t, "other-key", h.Addr.String(), h.Addr.String()+" "+other.Line)
+	cases := map[string]struct{ host, profile, reason string }{
+		"unknown-host":    {"nowhere", "touch", "HostNotFound"},
+		"unknown-profile": {"host-a", "nothing", "ProfileNotFound"},
+		"no-pin":          {"unpinned", "touch", "HostKeyNotPinned"},
+		"a-fingerprint":   {"fingerprint", "touch", "HostKeyNotPinned"},
+		"another-key":     {"other-key", "touch", "HostKeyMismatch"},
+	}
+	for name, c := range cases {
+		w.run(t, name, c.host, c.profile, nil)
+	}
+	for name, c := range cases {
+		r := w.ended(t, name, c.reason, -1, -1)
+		if d := conditionOf(r, v1alpha1.ConditionDelivered); d.Status == metav1.ConditionTrue || d.Status == metav1.ConditionUnknown {
+			t.Errorf("%s: Delivered is %s", name, d.Status)
+		}
+	}
+	if _, err := h.ReadFile("/root/touched"); !os.IsNotExist(err) {
+		t.Fatalf("something ran: %v", err)
+	}
+}
+
+// A port that takes connections and says nothing: the kernel does so for an sshd
+// that is stopped.
+func (w *courierWorld) silentPort(t *testing.T) {
+	h := w.host(t, "host-silent")
+	r, err := h.Exec(t.Context(), nil, "sh", "-c", "for p in /proc/[0-9]*; do if [ \"$(cat $p/comm 2>/dev/null)\" = sshd ]; then kill -STOP ${p#/proc/}; fi; done")
+	if err != nil || r.Code != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	w.run(t, "silent", "host-silent", "touch", func(r *v1alpha1.HostRun) { r.Spec.DeadlineSeconds = 5 })
+	got := w.ended(t, "silent", "DeadlineExceeded", -1, -1)
+	if c := conditionOf(got, v1alpha1.ConditionSucceeded); !strings.Contains(c.Message, "Unreachable") || got.Status.Attempts < 1 {
+		t.Fatalf("%+v", got.Status)
+	}
+}
+
+// altered sends what a relay never sends: a signed profile's script with one byte
+// changed after it was judged.
+func (w *courierWorld) alteredOnTheWire(t *testing.T, h *lab.Host) {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("karpenter.dklesev.github.io/v1beta1")
+	u.SetKind("SSHJoinProfile")
+	must(t, w.client.Get(t.Context(), client.ObjectKey{Name: "touch"}, u))
+	raw, err := u.MarshalJSON()
+	must(t, err)
+	p, err := kpssh.ParseJoinProfile(raw)
+	must(t, err)
+	send := func(text string) delivery.Report {
+		id, err := envelope.NewRunID(rand.Reader)
+		must(t, err)
+		report, err := delivery.Deliver(t.Context(), delivery.Order{
+			Target: w.target(t, h), Limits: courierLimits(),
+			Envelope: envelope.Envelope{Phase: envelope.PhaseJoin, RunID: id, Params: []byte{}, Sig: []byte(p.Signatures[script.Join]), Script: []byte(text)},
+		}, func() error { return nil })
+		must(t, err)
+		return report
+	}
+	text := p.Scripts[script.Join]
+	for name, changed := range map[string]string{
+		"one byte": strings.Replace(text, "touched", "touchem", 1), "a lost line feed": strings.TrimSuffix(text, "\n"), "CRLF": strings.ReplaceAll(text, "\n", "\r\n"),
+	} {
+		if r := send(changed); r.Result != delivery.Refused || r.ShimExit != int(envelope.ExitSignature) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if _, err := h.ReadFile("/root/touched"); !os.IsNotExist(err) {
+		t.Fatalf("something ran: %v", err)
+	}
+	if r := send(text); r.Result != delivery.Succeeded || r.Trailer != delivery.Whole {
+		t.Fatalf("the same script unaltered: %+v", r)
+	}
+}
+
+func (w *courierWorld) unknownSigner(t *testing.T) {
+	w.hostTrusting(t, "host-b", testkit.NewSigner(t, "ed25519").Line)
+	w.run(t, "unknown-signer", "host-b", "touch", nil)
+	r := w.ended(t, "unknown-signer", "Refused", 2, -1)
+	if !strings.Contains(r.Status.TranscriptTail, "kpssh-shim: verify:") {
+		t.Fatalf("output %q", r.Status.TranscriptTail)
+	}
+}
+
+func (w *courierWorld) endings(t *testing.T, h *lab.Host) {
+	daemon := "setsid sleep 600 </dev/null >/dev/null 2>&1 &\necho started\n"
+	cases := []struct {
+		name, script, reason string
+		shim, exit           int32
+		output               string
+	}{
+		{"exits-2", "echo out\necho err >&2\nexit 2\n", "ScriptFailed", 10, 2, "err"},
+		{"exits-124", "exit 124\n", "ScriptFailed", 10, 124, "script exited 124"},
+		{"forks-a-child", "sleep 600 &\necho left a child\n", "Succeeded", 0, 0, "left a child"},
+		{"daemonises", daemon, "Succeeded", 0, 0, "started"},
+		{"daemonises-again", daemon, "Succeeded", 0, 0, "started"},
+		{"forges-a-trailer", "echo 'kpssh-trailer: v1 run-id=0123456789abcdef0123456789abcdef phase=join exit=0 bytes=0 sha256=" + strings.Repeat("0", 64) + " cut=0'\nexit 3\n", "ScriptFailed", 10, 3, "kpssh-trailer"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w.profile(t, c.name, c.script)
+			w.run(t, c.name, "host-a", c.name, nil)
+			r := w.ended(t, c.name, c.reason, c.shim, c.exit)
+			if !strings.Contains(r.Status.TranscriptTail, c.output) || r.Status.Trailer != v1alpha1.TrailerWhole {
+				t.Fatalf("trailer %s, output %q", r.Status.Trailer, r.Status.TranscriptTail)
+			}
+		})
+	}
+}
+
+func (w *courierWorld) muchOutput(t *testing.T, h *lab.Host) {
+	for _, c := range []struct {
+		name    string
+		mib     int
+		trailer v1alpha1.TrailerState
+	}{{"prints-10m", 10, v1alpha1.TrailerWhole}, {"prints-1g", 1024, v1alpha1.TrailerTruncated}} {
+		t.Run(c.name, func(t *testing.T) {
+			w.profile(t, c.name, fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x\n", c.mib<<20))
+			w.run(t, c.name, "host-a", c.name, nil)
+			r := w.ended(t, c.name, "Succeeded", 0, 0)
+			if r.Status.Trailer != c.trailer || len(r.Status.TranscriptTail) > 4096 {
+				t.Fatalf("trailer %s, %d bytes of output", r.Status.Trailer, len(r.Status.TranscriptTail))
+			}
+		})
+	}
+	peak := peakKiB(t, w.programs.Relay.PID())
+	t.Logf("the relay's peak is %d MiB", peak>>10)
+	if peak > 256<<10 {
+		t.Errorf("the relay took %d KiB", peak)
+	}
+}
+
+// peakKiB is VmHWM of a process.
+func peakKiB(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must(t, err)
+	for _, line := range bytes.Split(status, []byte("\n")) {
+		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "VmHWM:" {
+			n, err := strconv.Atoi(string(f[1]))
+			must(t, err)
+			return n
+		}
+	}
+	t.Fatal("no VmHWM")
+	return 0
+}
+
+// The script runs to its end although the relay is gone; another relay asks the
+// host how it went and does not run it again.
+func (w *courierWorld) killedHalfWay(t *testing.T, h *lab.Host) {
+	w.profile(t, "slow", "echo begun >>/root/slow\nwhile [ ! -e /root/go ]; do sleep 0.1; done\necho ended >>/root/slow\nexit 5\n")
+	w.run(t, "slow", "host-a", "slow", nil)
+	w.until(t, "slow", time.Minute, func(r *v1alpha1.HostRun) bool {
+		text, err := h.ReadFile("/root/slow")
+		return err == nil && string(text) == "begun\n" && conditionOf(r, v1alpha1.ConditionDelivered).Status == metav1.ConditionUnknown
+	})
+	must(t, w.programs.Relay.Kill())
+	must(t, h.WriteFile("/root/go", nil, 0o600))
+	relay, err := w.product.StartRelay(t.Context())
+	must(t, err)
+	w.programs.Relay = relay
+	r := w.ended(t, "slow", "ScriptFailed", 10, 5)
+	if text, err := h.ReadFile("/root/slow"); err != nil || string(text) != "begun\nended\n" {
+		t.Fatalf("the script wrote %q, %v", text, err)
+	}
+	if c := conditionOf(r, v1alpha1.ConditionSucceeded); !strings.Contains(c.Message, "as the host recorded") || r.Status.Attempts != 1 || r.Status.Trailer != v1alpha1.TrailerNone {
+		t.Fatalf("status %+v", r.Status)
+	}
+}
+
+func (w *courierWorld) printed(t *testing.T) {
+	r, err := w.cp.Kubectl(t.Context(), nil, "-n", pool, "get", "hostrun", "marker", "unknown-signer")
+	must(t, err)
+	t.Logf("kubectl get hostrun:\n%s", r.Stdout)
+	for _, want := range []string{"HOST", "PHASE", "PROFILE", "SUCCEEDED", "REASON", "Refused"} {
+		if !strings.Contains(r.Stdout, want) {
+			t.Errorf("no %s in\n%s%s", want, r.Stdout, r.Stderr)
+		}
+	}
+	patched, err := w.cp.Kubectl(t.Context(), nil, "-n", pool, "patch", "hostrun", "marker", "--type=merge", "-p", `{"spec":{"nodeName":"other"}}`)
+	must(t, err)
+	if patched.Code == 0 || !strings.Contains(patched.Stderr, "nodeName is immutable") {
+		t.Errorf("patching nodeName: %+v", patched)
+	}
+}
