@@ -68,12 +68,14 @@ func cannotTell(code int) (Memory, Report) {
 }
 
 func remembered(o envelope.Outcome, phase envelope.Phase) (Memory, Report) {
-	switch {
-	case o.State == envelope.OutcomeUnknown:
+	if o.State == envelope.OutcomeUnknown {
 		return NeverSeen, unknownReport(Cut, "the host never started the run")
+	}
 	// check: Malformed: a run-id that the host knows for another phase says nothing about this one
-	case o.Phase != "" && o.Phase != phase:
+	if o.Phase != "" && o.Phase != phase {
 		return Lost, unknownReport(Cut, fmt.Sprintf("the host knows the run-id for phase %s", o.Phase))
+	}
+	switch {
 	case o.State == envelope.OutcomeRunning:
 		return Running, unknownReport(Cut, "the script is running on the host")
 	case o.Code == envelope.Unknown:
