@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
@@ -54,7 +56,7 @@ func newCourierWorld(t *testing.T) *courierWorld {
 	w.cp, err = l.StartControlPlane(ctx, lab.ControlPlaneOptions{})
 	must(t, err)
 	w.client = newClient(t, w.cp)
-	w.command(t, "init", w.keys)
+	w.command(t, "init", w.keys, "--cluster", "lab="+w.cp.RESTConfig().Host)
 	roots, err := os.ReadFile(filepath.Join(w.keys, "root.pub"))
 	must(t, err)
 	w.product, err = product.Install(ctx, product.Options{Lab: l, ControlPlane: w.cp, Roots: roots, ClusterID: "lab", HostNamespaces: []string{pool}})
@@ -66,6 +68,7 @@ func newCourierWorld(t *testing.T) *courierWorld {
 
 func newClient(t *testing.T, cp *lab.ControlPlane) client.Client {
 	t.Helper()
+	log.SetLogger(logr.Discard()) // the programs have logs of their own
 	scheme := runtime.NewScheme()
 	must(t, v1alpha1.AddToScheme(scheme))
 	c, err := client.New(cp.RESTConfig(), client.Options{Scheme: scheme})
