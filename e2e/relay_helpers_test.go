@@ -61,9 +61,34 @@ func newCourierWorld(t *testing.T) *courierWorld {
 	must(t, err)
 	w.product, err = product.Install(ctx, product.Options{Lab: l, ControlPlane: w.cp, Roots: roots, ClusterID: "lab", HostNamespaces: []string{pool}})
 	must(t, err)
-	w.programs, err = w.product.StartAll(ctx, filepath.Join(w.keys, "trust-policy.yaml"))
-	must(t, err)
+	w.start(ctx, t)
 	return w
+}
+
+// start starts the programs. A webhook that has only just started may not have
+// read the cluster yet, and says so.
+func (w *courierWorld) start(ctx context.Context, t *testing.T) {
+	t.Helper()
+	var err error
+	w.programs.Webhook, err = w.product.StartWebhook(ctx)
+	must(t, err)
+	w.programs.Controller, err = w.product.StartController(ctx)
+	must(t, err)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err = w.product.ApplyPolicy(ctx, filepath.Join(w.keys, "trust-policy.yaml"))
+		if err == nil || !strings.Contains(err.Error(), "SnapshotUnavailable") || ctx.Err() != nil {
+			break
+		}
+		<-tick.C
+	}
+	must(t, err)
+	w.programs.Relay, err = w.product.StartRelay(ctx)
+	must(t, err)
+	for _, program := range []*product.Program{w.programs.Webhook, w.programs.Relay} {
+		must(t, program.Wait(ctx, "/readyz"))
+	}
 }
 
 func newClient(t *testing.T, cp *lab.ControlPlane) client.Client {
@@ -136,6 +161,7 @@ func (w *courierWorld) hostTrusting(t *testing.T, name, signer string) *lab.Host
 	t.Helper()
 	h, err := w.lab.StartHost(t.Context(), lab.HostOptions{
 		Name: name, RelayKey: w.login.PublicKey(), AllowedSigners: "kpssh namespaces=\"kpssh\" " + signer + "\n",
+		TrustFiles: map[string]string{"revoked_keys": "# none\n"},
 	})
 	must(t, err)
 	t.Cleanup(func() {
