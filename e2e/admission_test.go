@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/base64"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func TestApplyOfSSHJoinProfile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, how := range [][]string{{"apply", "-f", "-"}, {"apply", "--server-side", "-f", "-"}, {"create", "-f", "-"}} {
-				dry := append(how, "--dry-run=server")
+				dry := slices.Concat(how, []string{"--dry-run=server"})
 				if c.says != "" {
 					i.refused(t, c.object, how, c.says)
 					i.refused(t, c.object, dry, c.says)

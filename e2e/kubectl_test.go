@@ -78,8 +78,8 @@ func get(t *testing.T, url string) (int, string) {
 	must(t, err)
 	answer, err := http.DefaultClient.Do(request)
 	must(t, err)
-	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	must(t, err)
+	must(t, answer.Body.Close())
 	return answer.StatusCode, string(body)
 }

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
@@ -54,18 +56,44 @@ func newCourierWorld(t *testing.T) *courierWorld {
 	w.cp, err = l.StartControlPlane(ctx, lab.ControlPlaneOptions{})
 	must(t, err)
 	w.client = newClient(t, w.cp)
-	w.command(t, "init", w.keys)
+	w.command(t, "init", w.keys, "--cluster", "lab="+w.cp.RESTConfig().Host)
 	roots, err := os.ReadFile(filepath.Join(w.keys, "root.pub"))
 	must(t, err)
 	w.product, err = product.Install(ctx, product.Options{Lab: l, ControlPlane: w.cp, Roots: roots, ClusterID: "lab", HostNamespaces: []string{pool}})
 	must(t, err)
-	w.programs, err = w.product.StartAll(ctx, filepath.Join(w.keys, "trust-policy.yaml"))
-	must(t, err)
+	w.start(ctx, t)
 	return w
+}
+
+// start starts the programs. A webhook that has only just started may not have
+// read the cluster yet, and says so.
+func (w *courierWorld) start(ctx context.Context, t *testing.T) {
+	t.Helper()
+	var err error
+	w.programs.Webhook, err = w.product.StartWebhook(ctx)
+	must(t, err)
+	w.programs.Controller, err = w.product.StartController(ctx)
+	must(t, err)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err = w.product.ApplyPolicy(ctx, filepath.Join(w.keys, "trust-policy.yaml"))
+		if err == nil || !strings.Contains(err.Error(), "SnapshotUnavailable") || ctx.Err() != nil {
+			break
+		}
+		<-tick.C
+	}
+	must(t, err)
+	w.programs.Relay, err = w.product.StartRelay(ctx)
+	must(t, err)
+	for _, program := range []*product.Program{w.programs.Webhook, w.programs.Relay} {
+		must(t, program.Wait(ctx, "/readyz"))
+	}
 }
 
 func newClient(t *testing.T, cp *lab.ControlPlane) client.Client {
 	t.Helper()
+	log.SetLogger(logr.Discard()) // the programs have logs of their own
 	scheme := runtime.NewScheme()
 	must(t, v1alpha1.AddToScheme(scheme))
 	c, err := client.New(cp.RESTConfig(), client.Options{Scheme: scheme})
@@ -126,6 +154,7 @@ func (w *courierWorld) hostTrusting(t *testing.T, name, signer string) *lab.Host
 	t.Helper()
 	h, err := w.lab.StartHost(t.Context(), lab.HostOptions{
 		Name: name, RelayKey: w.login.PublicKey(), AllowedSigners: "kpssh namespaces=\"kpssh\" " + signer + "\n",
+		TrustFiles: map[string]string{"revoked_keys": "# none\n"},
 	})
 	must(t, err)
 	t.Cleanup(func() {

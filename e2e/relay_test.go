@@ -5,7 +5,9 @@ package e2e
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -82,7 +84,7 @@ func (w *courierWorld) reachNoHost(t *testing.T, h *lab.Host) {
 			t.Errorf("%s: Delivered is %s", name, d.Status)
 		}
 	}
-	if _, err := h.ReadFile("/root/touched"); !os.IsNotExist(err) {
+	if _, err := h.ReadFile("/root/touched"); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("something ran: %v", err)
 	}
 }
@@ -131,7 +133,7 @@ func (w *courierWorld) alteredOnTheWire(t *testing.T, h *lab.Host) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	if _, err := h.ReadFile("/root/touched"); !os.IsNotExist(err) {
+	if _, err := h.ReadFile("/root/touched"); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("something ran: %v", err)
 	}
 	if r := send(text); r.Result != delivery.Succeeded || r.Trailer != delivery.Whole {

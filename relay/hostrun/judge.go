@@ -37,13 +37,16 @@ func judgeHost(s verify.Snapshot, run *v1alpha1.HostRun, st stored) (*object.Hos
 	}
 	// The engine refuses a host that is not Verified (RawRefused), other users,
 	// ports, commands and signers. What was stored before counts for nothing here.
+	// check: RawRefused: a host that was admitted under another policy, or past the webhook, runs what nobody vouched for
 	if d := verify.Host(s, h, nil); !d.Allowed() {
 		return nil, refusedBy(d)
 	}
 	leaving := run.Spec.Phase == v1alpha1.HostRunLeave || run.Spec.Phase == v1alpha1.HostRunUninstall
+	// check: InUse: a host that is being given up joins once more
 	if h.Deleting && !leaving {
 		return nil, refuse(reasonHostNotFound, fmt.Sprintf("the SSHHost %q is being deleted: only leave and uninstall still run there", h.Name))
 	}
+	// check: InUse: two controllers that change one host at once
 	if st.claimed {
 		return nil, refuse(reasonHostClaimed, fmt.Sprintf("the SSHHost %q is claimed by karpenter-provider-ssh", h.Name))
 	}
@@ -61,9 +64,11 @@ func judgePhase(s verify.Snapshot, run *v1alpha1.HostRun, st stored) (*object.Jo
 		return nil, refusedBy(decision.From(err).Denied(object.KindJoinProfile, name))
 	}
 	phase := script.Phase(run.Spec.Phase)
+	// check: ProfileRefused: a profile that was withdrawn, and is held by a finalizer, runs once more
 	if p.Deleting && phase != script.Leave && phase != script.Uninstall {
 		return nil, refuse(reasonProfileNotFound, fmt.Sprintf("the SSHJoinProfile %q is being deleted: only leave and uninstall still run", name))
 	}
+	// check: Unsigned: a script that was admitted under another policy, or past the webhook, leaves the cluster
 	if d := verify.Phase(s, p, phase); !d.Allowed() {
 		return nil, refusedBy(d)
 	}

@@ -49,12 +49,14 @@ func (r *Reconciler) readHost(ctx context.Context, namespace, name string, st *s
 func (r *Reconciler) readSecret(ctx context.Context, namespace, name string) (map[string][]byte, *refusal, error) {
 	var secret corev1.Secret
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
-	switch {
-	case name == "" || isNotFound(err):
+	if name == "" || isNotFound(err) {
 		return nil, refuse(reasonSecretNotFound, fmt.Sprintf("there is no Secret %q in namespace %q with the keys of the SSHHost", name, namespace)), nil
-	case apierrors.IsForbidden(err):
+	}
+	// check: NamespaceRefused: a run in a namespace that was not given to the relay is tried for ever
+	if apierrors.IsForbidden(err) {
 		return nil, refuse(string(decision.NamespaceRefused), fmt.Sprintf("the relay may not read Secrets in namespace %q: install manifests/components/host-namespace there", namespace)), nil
-	case err != nil:
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("reading Secret %q: %w", name, err)
 	}
 	return secret.Data, nil, nil

@@ -28,6 +28,6 @@ func refuse(reason, message string) *refusal { return &refusal{reason: reason, m
 
 // refusedBy is the refusal of a Decision.
 func refusedBy(d decision.Decision) *refusal {
-	waiting := d.Reason == decision.PolicyUnavailable || d.Reason == decision.SnapshotUnavailable
+	waiting := d.Reason == decision.PolicyUnavailable
 	return &refusal{reason: string(d.Reason), message: d.Message(), waiting: waiting}
 }

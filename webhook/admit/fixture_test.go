@@ -184,12 +184,28 @@ func trustPolicy(document string, signatures []string) fields {
 	}
 }
 
+// partOf is an object inside another, empty where there is none.
+func partOf(o fields, name string) fields {
+	if part, ok := o[name].(fields); ok {
+		return part
+	}
+	return fields{}
+}
+
+// textIn is a text field, empty where there is none.
+func textIn(o fields, name string) string {
+	if text, ok := o[name].(string); ok {
+		return text
+	}
+	return ""
+}
+
 // with returns a copy of the object with one field of spec set; nil removes it.
 func with(o fields, name string, value any) fields { return withIn(o, "spec", name, value) }
 
 // withIn returns a copy of the object with one field of a part set; nil removes it.
 func withIn(o fields, part, name string, value any) fields {
-	inner := maps.Clone(o[part].(fields))
+	inner := maps.Clone(partOf(o, part))
 	inner[name] = value
 	if value == nil {
 		delete(inner, name)
@@ -202,13 +218,11 @@ func withIn(o fields, part, name string, value any) fields {
 // create is the review of a new object.
 func create(t *testing.T, o fields) admission.Request {
 	t.Helper()
-	metadata := o["metadata"].(fields)
-	name, _ := metadata["name"].(string)
-	namespace, _ := metadata["namespace"].(string)
-	group, version, _ := strings.Cut(o["apiVersion"].(string), "/")
+	name, namespace := textIn(partOf(o, "metadata"), "name"), textIn(partOf(o, "metadata"), "namespace")
+	group, version, _ := strings.Cut(textIn(o, "apiVersion"), "/")
 	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		UID: "1", Operation: admissionv1.Create, Name: name, Namespace: namespace,
-		Kind:   metav1.GroupVersionKind{Group: group, Version: version, Kind: o["kind"].(string)},
+		Kind:   metav1.GroupVersionKind{Group: group, Version: version, Kind: textIn(o, "kind")},
 		Object: runtime.RawExtension{Raw: encode(t, o)},
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -170,7 +171,7 @@ func TestPublishedExamplesAreAcceptedAndDefaultedAlike(t *testing.T) {
 	judged := 0
 	for _, file := range files {
 		for i, o := range documents(t, file) {
-			kind := o["kind"].(string)
+			kind := kindOf(o)
 			if mine[kind] == nil {
 				continue // RBAC of the provider
 			}
@@ -208,7 +209,7 @@ func documents(t *testing.T, file string) []map[string]any {
 	var all []map[string]any
 	for {
 		var o map[string]any
-		if err := decoder.Decode(&o); err == io.EOF {
+		if err := decoder.Decode(&o); errors.Is(err, io.EOF) {
 			return all
 		} else if err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -219,16 +220,26 @@ func documents(t *testing.T, file string) []map[string]any {
 	}
 }
 
+// kindOf is the kind of an object, empty where there is none.
+func kindOf(o map[string]any) string {
+	if kind, ok := o["kind"].(string); ok {
+		return kind
+	}
+	return ""
+}
+
 // edit returns a copy of the object with a field of its spec set; nil removes it.
 func edit(o map[string]any, path string, value any) map[string]any {
 	o = runtime.DeepCopyJSON(o)
-	at := o["spec"].(map[string]any)
-	names := strings.Split(path, ".")
+	names := strings.Split("spec."+path, ".")
+	at := o
 	for _, name := range names[:len(names)-1] {
-		if at[name] == nil {
-			at[name] = map[string]any{}
+		inner, ok := at[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			at[name] = inner
 		}
-		at = at[name].(map[string]any)
+		at = inner
 	}
 	last := names[len(names)-1]
 	if value == nil {
@@ -313,7 +324,7 @@ func TestDefinitionsAcceptAndRefuse(t *testing.T) {
 	mine := ours(t)
 	for name, c := range variations(t) {
 		t.Run(name, func(t *testing.T) {
-			_, faults := mine[c.object["kind"].(string)].admit(c.object, c.old)
+			_, faults := mine[kindOf(c.object)].admit(c.object, c.old)
 			if c.says == "" && len(faults) > 0 {
 				t.Errorf("refused: %s", faults)
 			}
@@ -328,7 +339,7 @@ func TestUpstreamsDefinitionsAcceptAndRefuseAlike(t *testing.T) {
 	mine, theirs := ours(t), upstream(t)
 	for name, c := range variations(t) {
 		t.Run(name, func(t *testing.T) {
-			kind := c.object["kind"].(string)
+			kind := kindOf(c.object)
 			sameVerdict(t, mine[kind], theirs[kind], c.object, c.old)
 		})
 	}
