@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -112,7 +113,7 @@ func (w *courierWorld) command(t *testing.T, args ...string) string {
 }
 
 func exitStderr(err error) string {
-	if e, ok := err.(*exec.ExitError); ok {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		return string(e.Stderr)
 	}
 	return ""

@@ -18,7 +18,7 @@ func TestTheExampleIsAPolicyOnceItsKeysAreFilledIn(t *testing.T) {
 	root, platform, security := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	verify := func(document string) (*trustpolicy.Policy, error) {
 		signed := trustpolicy.Signed{Document: []byte(document), Signatures: []string{testkit.Sign(t, root, trustpolicy.Namespace, []byte(document))}}
-		return trustpolicy.Verify(signed, testkit.Roots(t, root), "prod-1", testkit.Now)
+		return trustpolicy.Verify(signed, testkit.Roots(t, root), "prod-1", testkit.Now())
 	}
 	if _, err := verify(string(text)); err == nil {
 		t.Error("the example is accepted with its placeholders")
@@ -27,7 +27,7 @@ func TestTheExampleIsAPolicyOnceItsKeysAreFilledIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Thresholds[script.Join] != 2 || len(p.Signers) != 2 || p.Mode(testkit.Now) != trustpolicy.Enforce {
+	if p.Thresholds[script.Join] != 2 || len(p.Signers) != 2 || p.Mode(testkit.Now()) != trustpolicy.Enforce {
 		t.Errorf("%+v", p)
 	}
 }

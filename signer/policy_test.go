@@ -32,7 +32,7 @@ revoked: {signers: [%q]}
 			t.Errorf("want %q on stderr, got %q", word, r.err)
 		}
 	}
-	wantFailed(t, w.at(testkit.Now.Add(365*24*time.Hour), "", args...), exitRefused, "PolicyExpired")
+	wantFailed(t, w.at(testkit.Now().Add(365*24*time.Hour), "", args...), exitRefused, "PolicyExpired")
 	unsigned := w.write("unsigned.json", w.policyObject(document))
 	wantFailed(t, w.hostwarrant("policy", "render", "allowed_signers", unsigned, "--root", w.pubs), exitUndecided, "PolicyUnsigned")
 }

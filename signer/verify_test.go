@@ -101,7 +101,7 @@ func TestVerifyRefusesBadProfilesInTheClustersWords(t *testing.T) {
 				return // the engine is not asked
 			}
 			policy := testkit.Policy(t, testkit.PolicyDocument(w.alice, w.bob), w.root)
-			want := verify.JoinProfile(verify.Snapshot{Policy: policy, Now: testkit.Now}, p).Message()
+			want := verify.JoinProfile(verify.Snapshot{Policy: policy, Now: testkit.Now()}, p).Message()
 			if got := strings.TrimSpace(r.out); !strings.HasSuffix(got, ": refused: "+want) {
 				t.Errorf("want the engine's words %q, got %q", want, got)
 			}
@@ -236,7 +236,7 @@ func TestVerifyWithAPolicyThatCannotBeUsed(t *testing.T) {
 	wantFailed(t, w.hostwarrant("verify", good, "--policy", w.path("none"), "--root", w.pubs), exitUndecided, "none")
 	wantFailed(t, w.hostwarrant("verify", good, "--policy", w.policy, "--root", w.path("none")), exitUndecided, "none")
 	wantFailed(t, w.hostwarrant("verify", good, "--policy", w.policy, "--root", good), exitUndecided, "root key on line 1")
-	r := w.at(testkit.Now.Add(365*24*time.Hour), "", "verify", good, "--policy", w.policy, "--root", w.pubs)
+	r := w.at(testkit.Now().Add(365*24*time.Hour), "", "verify", good, "--policy", w.policy, "--root", w.pubs)
 	wantRefused(t, r, "PolicyExpired")
 }
 

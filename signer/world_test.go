@@ -118,7 +118,7 @@ func (w *world) hostwarrant(args ...string) result { return w.withInput("", args
 
 func (w *world) withInput(stdin string, args ...string) result {
 	w.t.Helper()
-	return w.at(testkit.Now, stdin, args...)
+	return w.at(testkit.Now(), stdin, args...)
 }
 
 func (w *world) at(now time.Time, stdin string, args ...string) result {

@@ -10,7 +10,7 @@ import (
 )
 
 // Now is the moment at which tests judge.
-var Now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+func Now() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
 
 // PolicyDocument is a trust policy that allows what the tests' objects need:
 // the given signers, user kpssh, port 22, the standard shim, any cluster.
@@ -56,7 +56,7 @@ func Policy(t testing.TB, document string, roots ...Signer) *trustpolicy.Policy 
 	for _, r := range roots {
 		signed.Signatures = append(signed.Signatures, Sign(t, r, trustpolicy.Namespace, []byte(document)))
 	}
-	p, err := trustpolicy.Verify(signed, Roots(t, roots...), trustpolicy.AnyCluster, Now)
+	p, err := trustpolicy.Verify(signed, Roots(t, roots...), trustpolicy.AnyCluster, Now())
 	if err != nil {
 		t.Fatalf("policy: %v", err)
 	}

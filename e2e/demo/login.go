@@ -53,7 +53,12 @@ func (k *loginKey) send(ctx context.Context, h *lab.Host, message []byte) (code 
 		return 0, "", errors.Join(err, conn.Close())
 	}
 	client := ssh.NewClient(c, channels, requests)
-	defer client.Close()
+	code, stderr, err = pipe(client, message)
+	return code, stderr, errors.Join(err, client.Close())
+}
+
+// pipe runs the shim with the message on its stdin.
+func pipe(client *ssh.Client, message []byte) (code int, stderr string, err error) {
 	session, err := client.NewSession()
 	if err != nil {
 		return 0, "", err

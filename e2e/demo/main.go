@@ -22,8 +22,9 @@ func main() {
 		os.Exit(code)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, helper, os.Args[1:], os.Stdout, os.Stderr))
+	code = run(ctx, helper, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 func run(ctx context.Context, helper lab.Helper, args []string, stdout, stderr io.Writer) int {

@@ -224,8 +224,13 @@ func writeHostFiles(files map[string]File) error {
 		path string
 		mode os.FileMode
 	}{
-		{"/etc/ssh/sshd_config.d", 0o755}, {"/etc/sudoers.d", 0o755}, {"/etc/kpssh", 0o755}, {"/opt/kpssh", 0o755},
-		{"/run/sshd", 0o755}, {"/run/lock", 0o1777}, {"/var/lib/hostwarrant", 0o700},
+		{"/etc/ssh/sshd_config.d", 0o755},
+		{"/etc/sudoers.d", 0o755},
+		{"/etc/kpssh", 0o755},
+		{"/opt/kpssh", 0o755},
+		{"/run/sshd", 0o755},
+		{"/run/lock", 0o1777},
+		{"/var/lib/hostwarrant", 0o700},
 	} {
 		if err := os.MkdirAll(d.path, d.mode); err != nil {
 			return err

@@ -4,6 +4,7 @@ package product
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -67,13 +68,11 @@ func (p *Product) freePorts() (health, metrics string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	defer a.Close()
 	b, err := net.Listen("tcp", net.JoinHostPort(p.addr.String(), "0"))
 	if err != nil {
-		return "", "", err
+		return "", "", errors.Join(err, a.Close())
 	}
-	defer b.Close()
-	return a.Addr().String(), b.Addr().String(), nil
+	return a.Addr().String(), b.Addr().String(), errors.Join(a.Close(), b.Close())
 }
 
 // Wait polls a health endpoint until it answers 200.
@@ -106,11 +105,10 @@ func (r *Program) probe(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("HTTP %d", answer.StatusCode)
+		err = fmt.Errorf("HTTP %d", answer.StatusCode)
 	}
-	return nil
+	return errors.Join(err, answer.Body.Close())
 }
 
 // Programs are those that Install leaves to be started.

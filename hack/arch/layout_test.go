@@ -30,7 +30,7 @@ func TestTopLevelNames(t *testing.T) {
 // awaited names what is still being written. While any of it is missing, rules that
 // need the whole tree only report.
 func awaited() []string {
-	return []string{"api", "webhook", "signer", "relay", "shim", "manifests", "policies", "Tiltfile"}
+	return nil
 }
 
 func whole() bool {

@@ -87,8 +87,8 @@ func TestFromKeepsAReasonAndFailsClosed(t *testing.T) {
 
 func TestAtAndTryLeaveTheirReceiverAlone(t *testing.T) {
 	e := decision.Errorf(decision.Unsigned, "x")
-	_ = e.At("a").Try("b")
-	if e.Where != "" || e.Hint != "" {
+	changed := e.At("a").Try("b")
+	if changed.Where != "a" || changed.Hint != "b" || e.Where != "" || e.Hint != "" {
 		t.Errorf("receiver changed: %+v", e)
 	}
 }

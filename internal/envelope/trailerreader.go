@@ -78,7 +78,7 @@ func (r *TrailerReader) fill() {
 	}
 	r.end = err
 	rest := r.tail
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		rest = r.judge()
 	}
 	r.ready = append(r.ready, rest...)

@@ -148,8 +148,9 @@ func canonicalValue(key ssh.PublicKey, value []byte) bool {
 	case ssh.KeyAlgoRSA:
 		return len(value) == (rsaBits(key)+7)/8
 	case ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoSKECDSA256:
-		r := reader{rest: value}
-		return r.mpint() && r.mpint() && r.done()
+		rs := reader{rest: value}
+		r, s := rs.mpint(), rs.mpint()
+		return r && s && rs.done()
 	}
 	return false
 }

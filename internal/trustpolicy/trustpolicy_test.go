@@ -33,7 +33,7 @@ func TestVerify(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ecdsa256")
 	document := testkit.PolicyDocument(signer)
 	p := testkit.Policy(t, document, root)
-	if p.Version != 3 || p.RootVersion != 1 || p.Mode(testkit.Now) != trustpolicy.Enforce || p.Digest != trustpolicy.Digest([]byte(document)) {
+	if p.Version != 3 || p.RootVersion != 1 || p.Mode(testkit.Now()) != trustpolicy.Enforce || p.Digest != trustpolicy.Digest([]byte(document)) {
 		t.Errorf("policy %+v", p)
 	}
 	if diff := cmp.Diff([]string{signer.Line}, p.TrustedSigners()); diff != "" {
@@ -78,7 +78,7 @@ func TestRootSignatures(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, err := trustpolicy.Verify(trustpolicy.Signed{Document: document, Signatures: tt.signatures}, tt.roots, "any", testkit.Now)
+			p, err := trustpolicy.Verify(trustpolicy.Signed{Document: document, Signatures: tt.signatures}, tt.roots, "any", testkit.Now())
 			wantReason(t, err, tt.want)
 			if (p != nil) != (tt.want == decision.Verified) {
 				t.Errorf("policy %v with %v", p, err)
@@ -178,7 +178,7 @@ func TestDocument(t *testing.T) {
 			}
 			document := strings.Replace(good, tt.old, tt.new, 1)
 			signed := trustpolicy.Signed{Document: []byte(document), Signatures: []string{testkit.Sign(t, root, trustpolicy.Namespace, []byte(document))}}
-			_, err := trustpolicy.Verify(signed, roots, "any", testkit.Now)
+			_, err := trustpolicy.Verify(signed, roots, "any", testkit.Now())
 			wantReason(t, err, tt.want)
 		})
 	}
@@ -209,7 +209,7 @@ func TestForCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			document := strings.Replace(strings.Replace(testkit.PolicyDocument(root), anywhere, tt.clusters, 1), "mode: enforce", tt.mode, 1)
 			signed := trustpolicy.Signed{Document: []byte(document), Signatures: []string{testkit.Sign(t, root, trustpolicy.Namespace, []byte(document))}}
-			_, err := trustpolicy.Verify(signed, testkit.Roots(t, root), tt.id, testkit.Now)
+			_, err := trustpolicy.Verify(signed, testkit.Roots(t, root), tt.id, testkit.Now())
 			wantReason(t, err, tt.want)
 		})
 	}

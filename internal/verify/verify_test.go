@@ -48,7 +48,7 @@ func (a author) profile(name string) *object.JoinProfile {
 func TestJoinProfile(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	a, stranger := author{signer, t}, author{testkit.NewSigner(t, "ed25519"), t}
-	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer), root), Now: testkit.Now}
+	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer), root), Now: testkit.Now()}
 	resign := func(p *object.JoinProfile, phase script.Phase, text string) {
 		p.Scripts[phase], p.Signatures[phase] = text, a.sign(text)
 	}
@@ -97,7 +97,7 @@ func TestJoinProfile(t *testing.T) {
 
 func TestPhaseWantsItsScript(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer), root), Now: testkit.Now}
+	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer), root), Now: testkit.Now()}
 	p := author{signer, t}.profile("tls")
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.Verified, "join")
 	wantDecision(t, verify.Phase(s, p, "probe"), decision.Malformed, "probe")
@@ -115,13 +115,13 @@ func TestPolicyMustBeUsable(t *testing.T) {
 		want decision.Reason
 		join decision.Reason
 	}{
-		"usable":            {verify.Snapshot{Policy: policy, Now: testkit.Now}, decision.Verified, decision.Verified},
-		"none":              {verify.Snapshot{Now: testkit.Now}, decision.PolicyUnavailable, decision.PolicyUnavailable},
+		"usable":            {verify.Snapshot{Policy: policy, Now: testkit.Now()}, decision.Verified, decision.Verified},
+		"none":              {verify.Snapshot{Now: testkit.Now()}, decision.PolicyUnavailable, decision.PolicyUnavailable},
 		"zero":              {verify.Snapshot{}, decision.PolicyUnavailable, decision.PolicyUnavailable},
 		"a second to go":    {verify.Snapshot{Policy: policy, Now: policy.Expires.Add(-time.Second)}, decision.Verified, decision.Verified},
 		"expired":           {verify.Snapshot{Policy: policy, Now: policy.Expires}, decision.PolicyExpired, decision.PolicyExpired},
-		"wants warrants":    {verify.Snapshot{Policy: warrants, Now: testkit.Now}, decision.Verified, decision.WarrantMissing},
-		"a policy of zeros": {verify.Snapshot{Policy: &trustpolicy.Policy{}, Now: testkit.Now}, decision.PolicyExpired, decision.PolicyExpired},
+		"wants warrants":    {verify.Snapshot{Policy: warrants, Now: testkit.Now()}, decision.Verified, decision.WarrantMissing},
+		"a policy of zeros": {verify.Snapshot{Policy: &trustpolicy.Policy{}, Now: testkit.Now()}, decision.PolicyExpired, decision.PolicyExpired},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestSigners(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := verify.Snapshot{Policy: testkit.Policy(t, tt.document, root), Now: testkit.Now}
+			s := verify.Snapshot{Policy: testkit.Policy(t, tt.document, root), Now: testkit.Now()}
 			p := b.profile("tls")
 			p.Signatures["join"] = tt.join(p.Scripts["join"])
 			wantDecision(t, verify.JoinProfile(s, p), tt.want, "join")
@@ -166,7 +166,7 @@ func TestSigners(t *testing.T) {
 
 func TestUntouchedAndWeakSigners(t *testing.T) {
 	root, signer, sk := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "sk-ed25519")
-	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer, sk), root), Now: testkit.Now}
+	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer, sk), root), Now: testkit.Now()}
 	p := author{signer, t}.profile("tls")
 
 	p.Signatures["join"] = testkit.Sign(t, sk, script.Namespace, []byte(p.Scripts["join"]))
@@ -202,7 +202,7 @@ func goodHost(signers ...testkit.Signer) *object.Host {
 
 func TestHost(t *testing.T) {
 	root, a, b, stranger := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "rsa3072"), testkit.NewSigner(t, "ed25519")
-	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(a, b), root), Now: testkit.Now}
+	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(a, b), root), Now: testkit.Now()}
 	raw := goodHost(a)
 	raw.ExecMode = "Raw"
 	tests := map[string]struct {
@@ -274,7 +274,7 @@ func TestTrustPolicyObject(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, d := verify.TrustPolicy(tt.anchor, tt.current, tt.object, testkit.Now)
+			p, d := verify.TrustPolicy(tt.anchor, tt.current, tt.object, testkit.Now())
 			if d.Reason != tt.want || d.Allowed() != (tt.want == decision.Verified) || d.Where != tt.where {
 				t.Errorf("got %s, want %s at %q", d.Message(), tt.want, tt.where)
 			}

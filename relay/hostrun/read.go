@@ -40,8 +40,8 @@ func (r *Reconciler) readHost(ctx context.Context, namespace, name string, st *s
 	if err != nil || u == nil {
 		return err
 	}
-	claim, found, err := unstructured.NestedFieldNoCopy(u.Object, "status", "claimRef")
-	st.host, st.claimed = raw, err != nil || (found && claim != nil)
+	claim, found, unreadable := unstructured.NestedFieldNoCopy(u.Object, "status", "claimRef")
+	st.host, st.claimed = raw, unreadable != nil || (found && claim != nil)
 	return nil
 }
 

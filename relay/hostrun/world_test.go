@@ -94,7 +94,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, now: testkit.Now, courier: &fakeCourier{report: succeeded()}}
+	w := &world{t: t, now: testkit.Now(), courier: &fakeCourier{report: succeeded()}}
 	w.root, w.signer = testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	login, host := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	w.host = newObject(object.GroupKPSSH, kpsshVersion, object.KindHost)

@@ -69,11 +69,11 @@ func worldWith(t *testing.T, signer testkit.Signer, document string) *world {
 	t.Helper()
 	w := &world{root: testkit.NewSigner(t, "ed25519"), signer: signer, document: document, recorder: &recorder{}}
 	w.holder = w.newHolder(t)
-	if d := w.holder.Offer("test", w.policyObject(t, document, w.root), testkit.Now); !d.Allowed() {
+	if d := w.holder.Offer("test", w.policyObject(t, document, w.root), testkit.Now()); !d.Allowed() {
 		t.Fatalf("policy: %s", d.Message())
 	}
 	w.holder.Synced()
-	w.validator = &Validator{Policies: w.holder, Recorder: w.recorder, Log: silent(), Now: func() time.Time { return testkit.Now }}
+	w.validator = &Validator{Policies: w.holder, Recorder: w.recorder, Log: silent(), Now: func() time.Time { return testkit.Now() }}
 	return w
 }
 

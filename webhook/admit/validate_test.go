@@ -193,7 +193,7 @@ func TestModeWarnTurnsARefusalIntoAWarning(t *testing.T) {
 func TestModeWarnEndsByItself(t *testing.T) {
 	w := warning(t)
 	w.document = strings.Replace(strings.Replace(w.document, "2026-12-05", "2027-05-29", 1), "version: 3", "version: 4", 1)
-	if d := w.holder.Offer("test", w.policyObject(t, w.document, w.root), testkit.Now); !d.Allowed() {
+	if d := w.holder.Offer("test", w.policyObject(t, w.document, w.root), testkit.Now()); !d.Allowed() {
 		t.Fatal(d.Message())
 	}
 	ends := time.Date(2026, 12, 7, 0, 0, 0, 0, time.UTC)
@@ -232,7 +232,7 @@ func TestAnswersAreCountedAndAnnotated(t *testing.T) {
 			t.Errorf("call %d: %+v; want %+v", i, call, want[i])
 		}
 	}
-	p := w.holder.Snapshot(testkit.Now).Policy
+	p := w.holder.Snapshot(testkit.Now()).Policy
 	for key, want := range map[string]string{"verdict": "deny", "reason": "Unsigned", "policy-digest": p.Digest, "policy-version": "3"} {
 		if annotations[key] != want {
 			t.Errorf("annotation %s = %q; want %q", key, annotations[key], want)

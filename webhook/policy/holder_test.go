@@ -66,13 +66,13 @@ func (f *fixture) object(t *testing.T, document string, by ...testkit.Signer) []
 
 func (f *fixture) offer(t *testing.T, source string, raw []byte, want decision.Reason) {
 	t.Helper()
-	if d := f.holder.Offer(source, raw, testkit.Now); d.Reason != want {
+	if d := f.holder.Offer(source, raw, testkit.Now()); d.Reason != want {
 		t.Fatalf("%s; want %s", d.Message(), want)
 	}
 }
 
 func (f *fixture) inForce() int {
-	if p := f.holder.Snapshot(testkit.Now).Policy; p != nil {
+	if p := f.holder.Snapshot(testkit.Now()).Policy; p != nil {
 		return p.Version
 	}
 	return 0
@@ -97,21 +97,21 @@ func TestABadPolicyIsRefusedOnceAndTheOldOneStays(t *testing.T) {
 			before := len(f.observer.refused)
 			f.offer(t, "cluster", c.raw, c.want)
 			f.offer(t, "cluster", c.raw, c.want) // as an informer does when it lists again
-			f.holder.Retry(testkit.Now)
+			f.holder.Retry(testkit.Now())
 			if n := len(f.observer.refused) - before; n != 1 {
 				t.Errorf("reported %d times; want once", n)
 			}
 			if f.inForce() != 3 {
 				t.Errorf("version %d in force; want 3", f.inForce())
 			}
-			if r := f.holder.Report(testkit.Now).LastRefusal; r == nil || r.Reason != c.want || !strings.Contains(r.Message, string(c.want)) {
+			if r := f.holder.Report(testkit.Now()).LastRefusal; r == nil || r.Reason != c.want || !strings.Contains(r.Message, string(c.want)) {
 				t.Errorf("last refusal %+v; want %s", r, c.want)
 			}
 		})
 	}
 	f.offer(t, "cluster", f.object(t, f.document("version: 3", "version: 5"), f.root), decision.Verified)
-	if f.inForce() != 5 || f.holder.Report(testkit.Now).LastRefusal != nil {
-		t.Errorf("version %d in force, last refusal %+v; want 5 and none", f.inForce(), f.holder.Report(testkit.Now).LastRefusal)
+	if f.inForce() != 5 || f.holder.Report(testkit.Now()).LastRefusal != nil {
+		t.Errorf("version %d in force, last refusal %+v; want 5 and none", f.inForce(), f.holder.Report(testkit.Now()).LastRefusal)
 	}
 	if diff := cmp.Diff([]int{3, 5}, f.observer.loaded); diff != "" {
 		t.Error(diff)
@@ -121,7 +121,7 @@ func TestABadPolicyIsRefusedOnceAndTheOldOneStays(t *testing.T) {
 func TestAPolicyThatBecomesValidLaterIsTakenWithoutAnotherOffer(t *testing.T) {
 	f := newFixture(t)
 	f.offer(t, "file", f.object(t, f.document("2026-11-29", "2026-12-05"), f.root), decision.NotYetValid)
-	f.holder.Retry(testkit.Now.Add(24 * time.Hour))
+	f.holder.Retry(testkit.Now().Add(24 * time.Hour))
 	if f.inForce() != 0 {
 		t.Fatal("taken too early")
 	}
@@ -136,7 +136,7 @@ func TestOfTwoSourcesTheHigherVersionIsInForce(t *testing.T) {
 	newer, older := f.object(t, f.document("version: 3", "version: 4"), f.root), f.object(t, f.document(), f.root)
 	f.offer(t, "file", newer, decision.Verified)
 	f.offer(t, "cluster", older, decision.PolicyRollback)
-	f.holder.Retry(testkit.Now)
+	f.holder.Retry(testkit.Now())
 	if f.inForce() != 4 {
 		t.Fatalf("version %d in force; want 4", f.inForce())
 	}
@@ -150,9 +150,9 @@ func TestReadyOnlyWithAPolicyThatIsInForce(t *testing.T) {
 			t.Errorf("ready: %v; want %q", err, want)
 		}
 	}
-	says(testkit.Now, "PolicyUnavailable: no trust policy was found")
+	says(testkit.Now(), "PolicyUnavailable: no trust policy was found")
 	f.offer(t, "cluster", f.object(t, f.document()), decision.PolicyUnsigned)
-	says(testkit.Now, "last refusal: TrustPolicy/cluster: PolicyUnsigned")
+	says(testkit.Now(), "last refusal: TrustPolicy/cluster: PolicyUnsigned")
 	f.offer(t, "cluster", f.object(t, f.document(), f.root), decision.Verified)
 	expires := time.Date(2027, 5, 29, 0, 0, 0, 0, time.UTC)
 	if err := f.holder.Ready(expires.Add(-time.Second)); err != nil {
@@ -264,7 +264,7 @@ func TestPolicyFileIsReadAgainWhenItChanges(t *testing.T) {
 	} {
 		testkit.WriteFile(t, dir, "policy.yaml", c.text)
 		feed.readFile()
-		f.holder.Retry(testkit.Now)
+		f.holder.Retry(testkit.Now())
 		if f.inForce() != c.want {
 			t.Fatalf("step %d: version %d in force; want %d", i, f.inForce(), c.want)
 		}
