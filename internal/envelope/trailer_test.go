@@ -108,7 +108,7 @@ func TestTrailerReaderHoldsLittle(t *testing.T) {
 		if cap(r.ready)+cap(r.tail) > 64<<10 {
 			t.Fatalf("holds %d bytes", cap(r.ready)+cap(r.tail))
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err != nil {

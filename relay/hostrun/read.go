@@ -41,8 +41,11 @@ func (r *Reconciler) readHost(ctx context.Context, namespace, name string, st *s
 		return err
 	}
 	claim, found, err := unstructured.NestedFieldNoCopy(u.Object, "status", "claimRef")
-	st.host, st.claimed = raw, err != nil || (found && claim != nil)
-	return nil
+	if err != nil {
+		found, claim = true, "a status that is none" // whoever wrote it, the host is not free
+	}
+	st.host, st.claimed = raw, found && claim != nil
+	return nil //nolint:nilerr // answered above
 }
 
 // readSecret reads the Secret that the SSHHost names, in the SSHHost's namespace.
