@@ -45,7 +45,7 @@ func (r *Reconciler) readHost(ctx context.Context, namespace, name string, st *s
 		found, claim = true, "a status that is none" // whoever wrote it, the host is not free
 	}
 	st.host, st.claimed = raw, found && claim != nil
-	return nil //nolint:nilerr // answered above
+	return nil
 }
 
 // readSecret reads the Secret that the SSHHost names, in the SSHHost's namespace.
