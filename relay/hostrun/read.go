@@ -40,8 +40,11 @@ func (r *Reconciler) readHost(ctx context.Context, namespace, name string, st *s
 	if err != nil || u == nil {
 		return err
 	}
-	claim, found, unreadable := unstructured.NestedFieldNoCopy(u.Object, "status", "claimRef")
-	st.host, st.claimed = raw, unreadable != nil || (found && claim != nil)
+	claim, found, err := unstructured.NestedFieldNoCopy(u.Object, "status", "claimRef")
+	if err != nil {
+		found, claim = true, "a status that is none" // whoever wrote it, the host is not free
+	}
+	st.host, st.claimed = raw, found && claim != nil
 	return nil
 }
 

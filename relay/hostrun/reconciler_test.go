@@ -349,7 +349,7 @@ func TestAfterACutTheHostIsAsked(t *testing.T) {
 func TestARelayThatDiesWhileSendingDoesNotSendAgain(t *testing.T) {
 	w := newWorld(t)
 	w.start()
-	died := errors.New("killed")
+	const died = "killed"
 	w.courier.onDeliver = func() { panic(died) }
 	func() {
 		defer func() {
