@@ -176,17 +176,17 @@ func TestNothingIsDecidedBeforeTheStoredPolicyWasRead(t *testing.T) {
 		if synced {
 			f.holder.Synced()
 		}
-		if err := f.holder.Ready(testkit.Now); (err == nil) != synced || !synced && !strings.HasPrefix(err.Error(), "SnapshotUnavailable") {
+		if err := f.holder.Ready(testkit.Now()); (err == nil) != synced || !synced && !strings.HasPrefix(err.Error(), "SnapshotUnavailable") {
 			t.Errorf("synced %v: ready: %v", synced, err)
 		}
-		if p := f.holder.Snapshot(testkit.Now).Policy; (p != nil) != synced {
+		if p := f.holder.Snapshot(testkit.Now()).Policy; (p != nil) != synced {
 			t.Errorf("synced %v: snapshot holds %v", synced, p)
 		}
 		want := decision.SnapshotUnavailable
 		if synced {
 			want = decision.Verified
 		}
-		if d := f.holder.Judge(o, testkit.Now); d.Reason != want {
+		if d := f.holder.Judge(o, testkit.Now()); d.Reason != want {
 			t.Errorf("synced %v: %s; want %s", synced, d.Message(), want)
 		}
 	}
