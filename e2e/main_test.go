@@ -67,7 +67,10 @@ func (i *installation) start(ctx context.Context, t *testing.T) {
 	must(t, err)
 	i.webhook, err = i.product.StartWebhook(ctx)
 	must(t, err)
-	_, i.beforePolicy = get(t, i.webhook.Health+"/readyz")
+	eventually(t, "the webhook to have looked for a policy", func() bool {
+		_, i.beforePolicy = get(t, i.webhook.Health+"/readyz")
+		return !strings.Contains(i.beforePolicy, "SnapshotUnavailable")
+	})
 	_, err = i.product.StartController(ctx)
 	must(t, err)
 	file := testkit.WriteFile(t, t.TempDir(), "policy.json", i.trustPolicy(t, i.document, i.root))

@@ -81,10 +81,12 @@ func warns(policy *trustpolicy.Policy, d decision.Decision, now time.Time) bool 
 	if policy == nil || policy.Expired(now) {
 		return false
 	}
-	switch {
-	case d.Kind == object.KindTrustPolicy: // mode is what the policy says about others
+	// check: PolicyUnsigned: mode is what a policy says about others; during a trial nobody else may replace it
+	if d.Kind == object.KindTrustPolicy {
 		return false
-	case d.Reason == decision.Internal || d.Reason == decision.KindMismatch: // not judged, so not known to be harmless
+	}
+	// check: Internal,KindMismatch: what was not judged is not known to be harmless
+	if d.Reason == decision.Internal || d.Reason == decision.KindMismatch {
 		return false
 	}
 	return policy.Mode(now) == trustpolicy.Warn

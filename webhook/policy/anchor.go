@@ -44,6 +44,7 @@ func LoadAnchor(dir string) (Anchor, error) {
 	}
 	// One final newline belongs to the file, as echo writes it, not to the id.
 	name := strings.TrimSuffix(string(id), "\n")
+	// check: PolicyWrongCluster: an id that is read in two ways could match another cluster's policy
 	if !regexp.MustCompile(`^[a-z0-9-]{1,63}$`).MatchString(name) {
 		return Anchor{}, fmt.Errorf("reading the anchor: %s holds %.80q, which is no cluster id ([a-z0-9-], up to 63)", filepath.Join(dir, clusterIDFile), name)
 	}

@@ -134,13 +134,21 @@ func (h *Holder) Judge(t *object.TrustPolicy, now time.Time) decision.Decision {
 	return d
 }
 
-// Snapshot is what is trusted at now.
+// Snapshot is what is trusted at now: nothing before every source has been read once.
 func (h *Holder) Snapshot(now time.Time) verify.Snapshot {
+	// check: PolicyUnavailable: a file may hold an older policy than the cluster, which must not decide until that is read
+	if !h.synced.Load() {
+		return verify.Snapshot{Now: now}
+	}
 	return verify.Snapshot{Policy: h.current.Load(), Now: now}
 }
 
 // Ready says why no decision but a refusal can be made, or nil.
 func (h *Holder) Ready(now time.Time) error {
+	// check: SnapshotUnavailable: a replica that has not read the stored policy must get no requests
+	if !h.synced.Load() {
+		return fmt.Errorf("%s: the stored trust policy has not been read yet", decision.SnapshotUnavailable)
+	}
 	p := h.current.Load()
 	if p != nil && !p.Expired(now) {
 		return nil

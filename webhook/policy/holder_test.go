@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/testkit"
@@ -39,6 +40,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519"), observer: &observer{}}
 	anchor := Anchor{Anchor: verify.Anchor{Roots: testkit.Roots(t, f.root), ClusterID: trustpolicy.AnyCluster}, Digest: "sha256:test"}
 	f.holder = New(anchor, f.observer, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	f.holder.Synced()
 	return f
 }
 
@@ -159,6 +161,35 @@ func TestReadyOnlyWithAPolicyThatIsInForce(t *testing.T) {
 		t.Errorf("in force: %v", err)
 	}
 	says(expires, "PolicyExpired")
+}
+
+func TestNothingIsDecidedBeforeTheStoredPolicyWasRead(t *testing.T) {
+	f := newFixture(t)
+	f.holder = New(f.holder.anchor, f.observer, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	raw := f.object(t, f.document(), f.root)
+	f.offer(t, "file", raw, decision.Verified)
+	o, err := object.ParseTrustPolicy(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, synced := range []bool{false, true} {
+		if synced {
+			f.holder.Synced()
+		}
+		if err := f.holder.Ready(testkit.Now()); (err == nil) != synced || !synced && !strings.HasPrefix(err.Error(), "SnapshotUnavailable") {
+			t.Errorf("synced %v: ready: %v", synced, err)
+		}
+		if p := f.holder.Snapshot(testkit.Now()).Policy; (p != nil) != synced {
+			t.Errorf("synced %v: snapshot holds %v", synced, p)
+		}
+		want := decision.SnapshotUnavailable
+		if synced {
+			want = decision.Verified
+		}
+		if d := f.holder.Judge(o, testkit.Now()); d.Reason != want {
+			t.Errorf("synced %v: %s; want %s", synced, d.Message(), want)
+		}
+	}
 }
 
 func TestPolicyzShowsNoBodyAndNoKeys(t *testing.T) {

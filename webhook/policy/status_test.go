@@ -1,0 +1,35 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+func TestConditionSaysWhetherTheStoredPolicyMayBeInForce(t *testing.T) {
+	f := newFixture(t)
+	r := &StatusReconciler{Anchor: f.holder.anchor, Now: func() time.Time { return testkit.Now() }}
+	for name, c := range map[string]struct {
+		raw    []byte
+		status metav1.ConditionStatus
+		reason decision.Reason
+		again  time.Duration
+	}{
+		"in force":              {f.object(t, f.document(), f.root), metav1.ConditionTrue, decision.Verified, time.Hour},
+		"in force for a minute": {f.object(t, f.document("2027-05-29T00:00:00Z", "2026-11-30T12:01:00Z"), f.root), metav1.ConditionTrue, decision.Verified, 61 * time.Second},
+		"not yet valid":         {f.object(t, f.document("2026-11-29", "2026-12-05"), f.root), metav1.ConditionFalse, decision.NotYetValid, time.Minute},
+		"unsigned":              {f.object(t, f.document()), metav1.ConditionFalse, decision.PolicyUnsigned, time.Minute},
+		"unreadable":            {[]byte("{"), metav1.ConditionFalse, decision.Malformed, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			condition, again := r.judge(c.raw)
+			if condition.Status != c.status || condition.Reason != string(c.reason) || again != c.again || condition.Message == "" {
+				t.Errorf("%+v, again in %s; want %s %s, %s", condition, again, c.status, c.reason, c.again)
+			}
+		})
+	}
+}
