@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"k8s.io/client-go/rest"
 
-	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
@@ -22,19 +20,15 @@ func readAnchor(dir string) (verify.Anchor, error) {
 	if err != nil {
 		return verify.Anchor{}, err
 	}
-	roots, err := trustpolicy.ParseRoots(text)
-	if err != nil {
-		return verify.Anchor{}, fmt.Errorf("reading the anchor's roots: %v", err)
-	}
 	id, err := readFile(filepath.Join(dir, "cluster-id"))
 	if err != nil {
 		return verify.Anchor{}, err
 	}
-	a := verify.Anchor{Roots: roots, ClusterID: strings.TrimSuffix(string(id), "\n")}
-	if a.ClusterID == "" || strings.ContainsAny(a.ClusterID, " \t\r\n") {
-		return verify.Anchor{}, fmt.Errorf("the anchor's cluster-id is not one word")
+	anchor, err := verify.ParseAnchor(text, id)
+	if err != nil {
+		return verify.Anchor{}, fmt.Errorf("reading the anchor in %s: %v", dir, err)
 	}
-	return a, nil
+	return anchor, nil
 }
 
 func readFile(path string) ([]byte, error) {

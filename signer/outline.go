@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -24,15 +23,6 @@ func readOutline(document string) (outline, error) {
 		return outline{}, fmt.Errorf("reading the policy document: %v", err)
 	}
 	return o, nil
-}
-
-// lastMoment is the last second before the policy expires.
-func (o outline) lastMoment() time.Time {
-	t, err := time.Parse(time.RFC3339, o.Expires)
-	if err != nil {
-		return time.Time{}
-	}
-	return t.Add(-time.Second)
 }
 
 // anyCluster is one of the clusters that the policy names.

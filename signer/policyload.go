@@ -121,7 +121,7 @@ func (c *cli) snapshot(path string, a verify.Anchor) (verify.Snapshot, error) {
 	signed := trustpolicy.Signed{Document: []byte(t.Document), Signatures: t.Signatures}
 	p, err := trustpolicy.Verify(signed, a.Roots, a.ClusterID, now)
 	if err != nil && decision.From(err).Reason == decision.PolicyExpired {
-		p, err = lastPolicy(signed, a)
+		p, err = trustpolicy.Authenticate(signed, a.Roots)
 	}
 	if err != nil {
 		return verify.Snapshot{}, undecided(fmt.Errorf("--policy %s: %w", path, err))
@@ -130,13 +130,4 @@ func (c *cli) snapshot(path string, a verify.Anchor) (verify.Snapshot, error) {
 		c.say("note", "the policy is in mode warn: the cluster admits what is refused here, relay and hosts do not run it")
 	}
 	return verify.Snapshot{Policy: p, Now: now}, nil
-}
-
-// lastPolicy gives an expired policy as it was in its last second, as a webhook that runs still holds it.
-func lastPolicy(s trustpolicy.Signed, a verify.Anchor) (*trustpolicy.Policy, error) {
-	o, err := readOutline(string(s.Document))
-	if err != nil {
-		return nil, err
-	}
-	return trustpolicy.Verify(s, a.Roots, a.ClusterID, o.lastMoment())
 }

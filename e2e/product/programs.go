@@ -141,13 +141,13 @@ func (p *Product) StartAll(ctx context.Context, policyFile string) (Programs, er
 
 // ApplyPolicy applies a signed TrustPolicy. Until the controller has written the CA of the serving
 // certificate into the webhook configurations the API server cannot call the webhook, so it tries
-// again for a while; a refusal by the webhook itself is an answer.
+// again for a while; a refusal by the webhook itself is an answer, but for that its caches are not filled.
 func (p *Product) ApplyPolicy(ctx context.Context, file string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	for {
 		err := p.apply(ctx, nil, "-f", file)
-		if err == nil || strings.Contains(err.Error(), "denied the request") {
+		if err == nil || strings.Contains(err.Error(), "denied the request") && !strings.Contains(err.Error(), "SnapshotUnavailable") {
 			return err
 		}
 		select {

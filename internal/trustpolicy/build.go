@@ -27,6 +27,9 @@ var (
 	pattern = regexp.MustCompile(`^[a-z0-9.-]*\*?$`)
 )
 
+// ValidClusterID reports whether a cluster may be called so.
+func ValidClusterID(id string) bool { return clusterID.MatchString(id) }
+
 // policy turns the document into a Policy, or says which field is wrong.
 func (d *document) policy() (*Policy, error) {
 	p := &Policy{Version: d.Version, RootVersion: d.RootVersion, RequireWarrant: d.JoinProfiles.RequireWarrant, Hosts: d.JoinProfiles.Hosts, Clusters: d.Clusters}
@@ -93,7 +96,7 @@ func (d *document) clusters(*Policy) error {
 	}
 	for id, c := range d.Clusters {
 		// check: PolicyMalformed: a cluster id is compared byte for byte everywhere
-		if !clusterID.MatchString(id) {
+		if !ValidClusterID(id) {
 			return malformed("clusters: %.80q is not a cluster id ([a-z0-9-], up to 63)", id)
 		}
 		for _, digest := range c.CASHA256 {

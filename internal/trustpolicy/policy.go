@@ -25,7 +25,8 @@ const (
 	Warn    Mode = "warn"
 )
 
-// Policy is a verified trust policy. There is no other way to get one than Verify.
+// Policy is a trust policy that the roots signed. It comes from Verify, or, good
+// for its version alone, from Authenticate.
 type Policy struct {
 	Version     int
 	RootVersion int

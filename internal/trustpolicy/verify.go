@@ -31,6 +31,20 @@ type Signed struct {
 // the cluster and it is in force at now. The error carries a Policy… Reason, or
 // the one of a signature that is bad in itself.
 func Verify(s Signed, roots *Roots, clusterID string, now time.Time) (*Policy, error) {
+	p, err := Authenticate(s, roots)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.inForce(clusterID, now); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Authenticate returns the policy that s holds if enough roots signed it, though
+// it may be for another cluster, or not in force. Such a policy grants nothing:
+// it only says which version the roots had reached.
+func Authenticate(s Signed, roots *Roots) (*Policy, error) {
 	if err := checkSignatures(s, roots); err != nil {
 		return nil, err
 	}
@@ -42,10 +56,11 @@ func Verify(s Signed, roots *Roots, clusterID string, now time.Time) (*Policy, e
 	if err != nil {
 		return nil, err
 	}
-	p.Digest = Digest(s.Document)
-	if err := p.inForce(roots, clusterID, now); err != nil {
-		return nil, err
+	// check: PolicyUnsigned: a policy of an older root generation must not come back with it
+	if p.RootVersion != roots.Version {
+		return nil, decision.Errorf(decision.PolicyUnsigned, "rootVersion is %d, but the roots here have version %d", p.RootVersion, roots.Version)
 	}
+	p.Digest = Digest(s.Document)
 	return p, nil
 }
 
@@ -111,12 +126,8 @@ func mismatch(signature *sshsig.Signature, document []byte, err error) error {
 		Try("write spec.document as a block scalar that keeps its final newline (|)")
 }
 
-// inForce checks what depends on the reader: its roots, its cluster, its clock.
-func (p *Policy) inForce(roots *Roots, clusterID string, now time.Time) error {
-	// check: PolicyUnsigned: a policy of an older root generation must not come back with it
-	if p.RootVersion != roots.Version {
-		return decision.Errorf(decision.PolicyUnsigned, "rootVersion is %d, but the roots here have version %d", p.RootVersion, roots.Version)
-	}
+// inForce checks what depends on the reader: its cluster and its clock.
+func (p *Policy) inForce(clusterID string, now time.Time) error {
 	if err := p.forCluster(clusterID, now); err != nil {
 		return err
 	}

@@ -9,12 +9,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
 
-// Anchor is what a reader was given out of band: the roots and its cluster's id.
-type Anchor struct {
-	Roots     *trustpolicy.Roots
-	ClusterID string
-}
-
 // TrustPolicy judges a TrustPolicy object against the anchor and the policy in
 // force (nil at the first start), and returns the policy it holds when it may
 // take effect.
@@ -39,4 +33,20 @@ func judgePolicy(a Anchor, current *trustpolicy.Policy, t *object.TrustPolicy, n
 		return nil, err
 	}
 	return p, nil
+}
+
+// Floor returns the policy of a stored object that TrustPolicy refused for no
+// other cause than that it has expired, and nil otherwise. A reader that has
+// just started holds it: it grants nothing, but an older policy that has not
+// expired cannot take its place.
+func Floor(a Anchor, t *object.TrustPolicy, refused decision.Decision) *trustpolicy.Policy {
+	// check: PolicyExpired: a policy that fails for another cause says nothing
+	if refused.Reason != decision.PolicyExpired {
+		return nil
+	}
+	p, err := trustpolicy.Authenticate(trustpolicy.Signed{Document: []byte(t.Document), Signatures: t.Signatures}, a.Roots)
+	if err != nil {
+		return nil
+	}
+	return p
 }

@@ -284,3 +284,26 @@ func TestTrustPolicyObject(t *testing.T) {
 		})
 	}
 }
+
+func TestFloor(t *testing.T) {
+	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	anchor := verify.Anchor{Roots: testkit.Roots(t, root), ClusterID: "any"}
+	document := testkit.PolicyDocument(signer)
+	stored := &object.TrustPolicy{Meta: object.Meta{Kind: object.KindTrustPolicy, Name: "cluster"}, Document: document, Signatures: []string{testkit.Sign(t, root, trustpolicy.Namespace, []byte(document))}}
+	late := testkit.Now().AddDate(1, 0, 0)
+
+	_, expired := verify.TrustPolicy(anchor, nil, stored, late)
+	floor := verify.Floor(anchor, stored, expired)
+	if floor == nil || floor.Version != 3 {
+		t.Fatalf("floor of an expired policy: %+v", floor)
+	}
+	wantDecision(t, verify.Host(verify.Snapshot{Policy: floor, Now: late}, goodHost(signer), nil), decision.PolicyExpired, "")
+
+	_, elsewhere := verify.TrustPolicy(verify.Anchor{Roots: anchor.Roots, ClusterID: "prod-1"}, nil, stored, late)
+	if p := verify.Floor(anchor, stored, elsewhere); p != nil {
+		t.Errorf("a policy refused as %s is a floor: %+v", elsewhere.Reason, p)
+	}
+	if p := verify.Floor(anchor, &object.TrustPolicy{Document: document}, expired); p != nil {
+		t.Errorf("an unsigned policy is a floor: %+v", p)
+	}
+}

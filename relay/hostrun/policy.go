@@ -57,6 +57,9 @@ func (s *PolicySource) take(stored *unstructured.Unstructured, now time.Time) {
 		return
 	}
 	next, d := s.judge(stored, now)
+	if !d.Allowed() && s.current == nil {
+		s.current = s.floor(stored, d)
+	}
 	if !d.Allowed() {
 		// The next look may judge otherwise: a policy can be issued for later.
 		s.log.Info("trust policy refused", "reason", d.Reason, "message", d.Message())
@@ -70,15 +73,29 @@ func (s *PolicySource) take(stored *unstructured.Unstructured, now time.Time) {
 }
 
 func (s *PolicySource) judge(stored *unstructured.Unstructured, now time.Time) (*trustpolicy.Policy, decision.Decision) {
-	raw, err := stored.MarshalJSON()
-	if err != nil {
-		return nil, decision.From(err).Denied(object.KindTrustPolicy, stored.GetName())
-	}
-	t, err := object.ParseTrustPolicy(raw)
+	t, err := parsePolicy(stored)
 	if err != nil {
 		return nil, decision.From(err).Denied(object.KindTrustPolicy, stored.GetName())
 	}
 	return verify.TrustPolicy(s.anchor, s.current, t, now)
+}
+
+// floor is the stored policy where it has merely expired: everything is refused by
+// it, and an older one cannot take its place.
+func (s *PolicySource) floor(stored *unstructured.Unstructured, refused decision.Decision) *trustpolicy.Policy {
+	t, err := parsePolicy(stored)
+	if err != nil {
+		return nil
+	}
+	return verify.Floor(s.anchor, t, refused)
+}
+
+func parsePolicy(stored *unstructured.Unstructured) (*object.TrustPolicy, error) {
+	raw, err := stored.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return object.ParseTrustPolicy(raw)
 }
 
 // Loaded reports whether there is a policy in force.

@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
@@ -34,21 +32,15 @@ func LoadAnchor(dir string) (Anchor, error) {
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor: %v", err)
 	}
-	roots, err := trustpolicy.ParseRoots(text)
-	if err != nil {
-		return Anchor{}, fmt.Errorf("reading the anchor: %s: %v", filepath.Join(dir, rootsFile), err)
-	}
 	id, err := readBounded(filepath.Join(dir, clusterIDFile), maxAnchorFile)
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor: %v", err)
 	}
-	// One final newline belongs to the file, as echo writes it, not to the id.
-	name := strings.TrimSuffix(string(id), "\n")
-	// check: PolicyWrongCluster: an id that is read in two ways could match another cluster's policy
-	if !regexp.MustCompile(`^[a-z0-9-]{1,63}$`).MatchString(name) {
-		return Anchor{}, fmt.Errorf("reading the anchor: %s holds %.80q, which is no cluster id ([a-z0-9-], up to 63)", filepath.Join(dir, clusterIDFile), name)
+	anchor, err := verify.ParseAnchor(text, id)
+	if err != nil {
+		return Anchor{}, fmt.Errorf("reading the anchor in %s: %v", dir, err)
 	}
-	return Anchor{Anchor: verify.Anchor{Roots: roots, ClusterID: name}, Digest: trustpolicy.Digest(text)}, nil
+	return Anchor{Anchor: anchor, Digest: trustpolicy.Digest(text)}, nil
 }
 
 // readBounded reads a whole small file.

@@ -86,6 +86,7 @@ func (h *Holder) try(source string, now time.Time) decision.Decision {
 	next, d := h.verify(current, o.raw, now)
 	if !d.Allowed() {
 		h.refuse(source, o, d, now)
+		h.holdExpired(o.raw, d)
 		return d
 	}
 	o.refused = ""
@@ -101,6 +102,22 @@ func (h *Holder) try(source string, now time.Time) decision.Decision {
 		h.log.Warn("the new trust policy takes signers away", "signers", gone)
 	}
 	return d
+}
+
+// holdExpired keeps the policy that was stored when we started and has expired, where there is none
+// in force: everything is refused by it, and an older one cannot take its place.
+func (h *Holder) holdExpired(raw []byte, refused decision.Decision) {
+	if h.current.Load() != nil {
+		return
+	}
+	t, err := object.ParseTrustPolicy(raw)
+	if err != nil {
+		return
+	}
+	if p := verify.Floor(h.anchor.Anchor, t, refused); p != nil {
+		h.current.Store(p)
+		h.observer.PolicyLoaded(p)
+	}
 }
 
 // refuse reports a refusal once for the same bytes and reason.
