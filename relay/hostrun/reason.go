@@ -28,6 +28,7 @@ func refuse(reason, message string) *refusal { return &refusal{reason: reason, m
 
 // refusedBy is the refusal of a Decision.
 func refusedBy(d decision.Decision) *refusal {
-	waiting := d.Reason == decision.PolicyUnavailable
+	// Nobody said no: a policy, or the next one, may still come.
+	waiting := d.Reason == decision.PolicyUnavailable || d.Reason == decision.PolicyExpired
 	return &refusal{reason: string(d.Reason), message: d.Message(), waiting: waiting}
 }

@@ -121,7 +121,7 @@ func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
 		"an unsigned phase":                {func(w *world) { unstructured.RemoveNestedField(w.profile.Object, "spec", "signatures", "join") }, "Unsigned", "join"},
 		"another phase's signature":        {func(w *world) { w.sign("leave"); swap(w.profile, "join", "leave") }, "BytesChanged", "join"},
 		"a policy for other signers":       {func(w *world) { w.setPolicy(strings.Replace(policyOf(w), w.signer.Line, w.root.Line, 1)) }, "SignersNotInPolicy", ""},
-		"an expired policy":                {func(w *world) { w.now = w.now.AddDate(1, 0, 0); w.run.CreationTimestamp = metav1.NewTime(w.now) }, "PolicyUnavailable", ""},
+		"an expired policy":                {func(w *world) { w.now = w.now.AddDate(1, 0, 0); w.run.CreationTimestamp = metav1.NewTime(w.now) }, "PolicyExpired", "expired at"},
 		"no Secret":                        {func(w *world) { w.secret = nil }, "SecretNotFound", "host-a-ssh"},
 		"no Secret named":                  {func(w *world) { unstructured.RemoveNestedField(w.host.Object, "spec", "sshKeySecretRef") }, "SecretNotFound", ""},
 		"a namespace that is not ours":     {func(w *world) { w.refuses = "Secret" }, "NamespaceRefused", "host-namespace"},
@@ -144,7 +144,7 @@ func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
 			w.reconcile()
 			w.wantSent(0)
 			kind := v1alpha1.ConditionSucceeded
-			if c.reason == "PolicyUnavailable" {
+			if c.reason == "PolicyExpired" {
 				kind = v1alpha1.ConditionVerified
 			}
 			w.want(kind, isFalse, c.reason, c.text)

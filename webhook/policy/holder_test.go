@@ -133,6 +133,28 @@ func TestAPolicyThatBecomesValidLaterIsTakenWithoutAnotherOffer(t *testing.T) {
 	}
 }
 
+// After a restart the stored policy may have expired. It then grants nothing, and keeps an older
+// one out that has not.
+func TestAnExpiredPolicyIsAFloorAfterARestart(t *testing.T) {
+	f := newFixture(t)
+	expired := f.object(t, f.document("version: 3", "version: 4", "2027-05-29", "2026-11-30"), f.root)
+	if d := f.holder.Offer("cluster", expired, testkit.Now()); d.Reason != decision.PolicyExpired {
+		t.Fatalf("got %s", d.Message())
+	}
+	if err := f.holder.Ready(testkit.Now()); err == nil || !strings.Contains(err.Error(), "PolicyExpired") {
+		t.Errorf("Ready says %v", err)
+	}
+	if d := f.holder.Offer("cluster", f.object(t, f.document(), f.root), testkit.Now()); d.Reason != decision.PolicyRollback {
+		t.Errorf("an older policy: %s", d.Message())
+	}
+	if d := f.holder.Offer("cluster", f.object(t, f.document("version: 3", "version: 5"), f.root), testkit.Now()); !d.Allowed() {
+		t.Errorf("a newer policy: %s", d.Message())
+	}
+	if err := f.holder.Ready(testkit.Now()); err != nil {
+		t.Errorf("Ready says %v", err)
+	}
+}
+
 func TestOfTwoSourcesTheHigherVersionIsInForce(t *testing.T) {
 	f := newFixture(t)
 	newer, older := f.object(t, f.document("version: 3", "version: 4"), f.root), f.object(t, f.document(), f.root)
