@@ -31,7 +31,7 @@ if [ ! -d "$bin" ]; then
 	(
 		exec 9>&-
 		while sleep 20; do echo "tools: $(wc -l <"$work/log") packages compiled" >&2; done
-	) &
+	) >&2 &
 	progress=$!
 	CGO_ENABLED=0 go build -v -trimpath -buildvcs=false -ldflags '-s -w' -o "$work/bin/" tool 2>"$work/log" || {
 		tail -n 20 "$work/log" >&2

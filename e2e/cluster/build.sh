@@ -52,7 +52,7 @@ if [ ! -d "$bin" ]; then
 		while sleep 20; do
 			echo "control plane: $(wc -l <"$work/log") packages compiled" >&2
 		done
-	) &
+	) >&2 &
 	progress=$!
 	for tool in $(go list tool); do
 		name=${tool##*/}
