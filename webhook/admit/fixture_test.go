@@ -73,7 +73,7 @@ func worldWith(t *testing.T, signer testkit.Signer, document string) *world {
 		t.Fatalf("policy: %s", d.Message())
 	}
 	w.holder.Synced()
-	w.validator = &Validator{Policies: w.holder, Recorder: w.recorder, Log: silent(), Now: func() time.Time { return testkit.Now() }}
+	w.validator = &Validator{Policies: w.holder, Recorder: w.recorder, Log: silent(), Now: testkit.Now}
 	return w
 }
 

@@ -12,7 +12,7 @@ import (
 
 func TestConditionSaysWhetherTheStoredPolicyMayBeInForce(t *testing.T) {
 	f := newFixture(t)
-	r := &StatusReconciler{Anchor: f.holder.anchor, Now: func() time.Time { return testkit.Now() }}
+	r := &StatusReconciler{Anchor: f.holder.anchor, Now: testkit.Now}
 	for name, c := range map[string]struct {
 		raw    []byte
 		status metav1.ConditionStatus
