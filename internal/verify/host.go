@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -36,7 +37,7 @@ func judgeHost(s Snapshot, h, old *object.Host) error {
 	// check: PortRefused: another daemon on the host, without the forced command
 	if !slices.Contains(allowed.Ports, h.Port) {
 		return decision.Errorf(decision.PortRefused, "the policy does not allow port %d", h.Port).
-			At("spec.port").Try("use one of joinProfiles.hosts.ports")
+			At("spec.port").Try("use one of joinProfiles.hosts.ports: " + listPorts(allowed.Ports))
 	}
 	// check: ShimCommandRefused: on a host without a forced command this line runs as it stands
 	if h.ShimCommand != "" && !slices.Contains(allowed.ShimCommands, h.ShimCommand) {
@@ -90,4 +91,12 @@ func list(values []string) string {
 		return "none"
 	}
 	return strings.Join(values[:min(len(values), 5)], ", ")
+}
+
+func listPorts(ports []int) string {
+	values := make([]string, len(ports))
+	for i, port := range ports {
+		values[i] = strconv.Itoa(port)
+	}
+	return list(values)
 }
