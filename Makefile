@@ -32,7 +32,7 @@ control-plane: ## build etcd, kube-apiserver, kube-controller-manager and kubect
 
 .PHONY: demo
 demo: deps build ## play the whole story on a real API server and real sshd hosts
-	@hack/with-control-plane go run ./e2e/demo up
+	@env -u KUBECONFIG hack/with-control-plane go run ./e2e/demo up
 
 .PHONY: demo-down
 demo-down: ## stop the demo and remove everything it made

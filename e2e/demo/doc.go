@@ -3,5 +3,6 @@
 //	demo up     starts everything, plays each step and checks its answer, and leaves it running
 //	demo down   takes everything down again
 //
-// With KUBECONFIG set it plays in that cluster; the hosts are local either way.
+// With KUBECONFIG set it plays in that cluster, the hosts being local either way, and down leaves there what was
+// installed. `make demo` does not pass KUBECONFIG on.
 package main
