@@ -67,7 +67,10 @@ func (s *story) play(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if err := s.restore(ctx); err != nil {
+		return err
+	}
+	return s.writeEnv()
 }
 
 // tell plays a step, prints it, and fails when the answer is not the one the story needs.
@@ -97,11 +100,23 @@ func (s *story) command(ctx context.Context, program string, args ...string) (an
 	}
 	cmd.Dir = s.dir
 	out, err := cmd.CombinedOutput()
-	a := answer{tried: program + " " + strings.Join(args, " "), said: plain(string(out))}
+	a := answer{tried: shellLine(append([]string{program}, args...)), said: plain(string(out))}
 	if err != nil && cmd.ProcessState == nil {
 		return a, false, err
 	}
 	return a, err != nil, nil
+}
+
+// shellLine writes a command so that it can be pasted into a shell.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = word
+		if strings.ContainsAny(word, " \t\n\"'`$&|;<>()[]{}*?~#\\") || word == "" {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }
 
 // plain drops what kubectl and the API server put around our words.
@@ -113,14 +128,23 @@ func plain(out string) string {
 	return strings.ReplaceAll(text, "\n", "\n        ")
 }
 
+// writeEnv writes what a shell needs to go on where the story ended.
+func (s *story) writeEnv() error {
+	path := filepath.Join(s.lab.Root(), "bin") + ":" + filepath.Dir(s.cluster.KubectlPath)
+	text := "export " + shellLine([]string{"KUBECONFIG=" + s.cluster.Kubeconfig}) + "\n" +
+		"export " + shellLine([]string{"KUBECACHEDIR=" + filepath.Join(s.lab.StateDir(), "kubectl-cache")}) + "\n" +
+		"export PATH=" + shellLine([]string{path}) + ":\"$PATH\"\n"
+	return os.WriteFile(filepath.Join(s.dir, "env"), []byte(text), 0o600)
+}
+
 func (s *story) farewell(took time.Duration) {
 	fmt.Fprintf(s.out, `
 Played in %.0f s. It is all still running; go on with:
-    export KUBECONFIG=%s PATH=%s:%s:$PATH; cd %s
+    cd %s && . ./env
     kubectl get sshjoinprofiles,sshhosts,hostruns -A
     kubectl -n %s describe hostrun join-a
     hostwarrant verify signed.yaml --policy keys/trust-policy.yaml --root keys/root.pub --cluster %s
     kubectl edit sshjoinprofile %s        # change a byte of a script
-Take it down with: make demo-down
-`, took.Seconds(), s.cluster.Kubeconfig, filepath.Join(s.lab.Root(), "bin"), filepath.Dir(s.cluster.KubectlPath), s.dir, namespace, clusterID, profile)
+Take it down with: make -C %s demo-down
+`, took.Seconds(), shellLine([]string{s.dir}), namespace, clusterID, profile, shellLine([]string{s.lab.Root()}))
 }
