@@ -52,13 +52,19 @@ func (c *cli) versionCommand() *cobra.Command {
 		Example: `  hostwarrant version`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return c.print([]byte(fmt.Sprintf("hostwarrant %s\n", version())))
+			return c.print([]byte(fmt.Sprintf("hostwarrant %s\n", programVersion())))
 		},
 	}
 }
 
-// version is what git said when the program was built.
-func version() string {
+// version is what git said when the program was built; the linker fills it in (Makefile).
+var version string
+
+// programVersion falls back to the version of the module, which `go install` knows.
+func programVersion() string {
+	if version != "" {
+		return version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {
 		return "(devel)"
