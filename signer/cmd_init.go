@@ -166,9 +166,11 @@ func clusterMap(clusters []string) (text, id string, err error) {
 }
 
 func (c *cli) explain(dir string, root, signer *keyring.Pair, clusters []string, expires time.Time) error {
-	scope := "any cluster (--cluster names some)"
+	scope, named := "any cluster (--cluster names some)", ""
 	if len(clusters) > 0 {
 		scope = strings.Join(clusters, ", ")
+		id, _, _ := strings.Cut(clusters[0], "=")
+		named = " --cluster " + id
 	}
 	text := fmt.Sprintf(`wrote %[1]s: root, root.pub, signer, signer.pub, trust-policy.yaml
 root    %[2]s  (no passphrase: for trying out)
@@ -176,9 +178,9 @@ signer  %[3]s  (no passphrase: for trying out)
 policy  version 1, for %[4]s, mode enforce, good until %[5]s, one signature a phase, no warrant required
         hosts: user kpssh, port 22, shim /opt/kpssh/kpssh-shim
 next    hostwarrant sign -i profile.yaml --key %[6]s
-        hostwarrant verify profile.yaml --policy %[7]s --root %[8]s
+        hostwarrant verify profile.yaml --policy %[7]s --root %[8]s%[9]s
         kubectl apply -f %[7]s
 `, dir, sshsig.Fingerprint(root.Signer.PublicKey()), sshsig.Fingerprint(signer.Signer.PublicKey()), scope, stamp(expires),
-		filepath.Join(dir, "signer"), filepath.Join(dir, "trust-policy.yaml"), filepath.Join(dir, "root.pub"))
+		filepath.Join(dir, "signer"), filepath.Join(dir, "trust-policy.yaml"), filepath.Join(dir, "root.pub"), named)
 	return c.print([]byte(text))
 }

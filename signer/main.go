@@ -48,7 +48,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
-	return c.report(root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	return c.report(cmd.CommandPath(), err)
 }
 
 // failure ends a command with an exit code. What cobra returns by itself is a mistake in usage.
@@ -86,8 +87,8 @@ func hintOf(err error) string {
 	return ""
 }
 
-// report says on stderr what went wrong, and gives the exit code.
-func (c *cli) report(err error) int {
+// report says on stderr what went wrong with a command, and gives the exit code.
+func (c *cli) report(command string, err error) int {
 	if err == nil {
 		return exitDone
 	}
@@ -96,7 +97,7 @@ func (c *cli) report(err error) int {
 		f = &failure{code: exitUsage, err: err}
 	}
 	if f.code == exitUsage && f.hint == "" {
-		f.hint = "hostwarrant --help lists the commands, hostwarrant COMMAND --help shows how to call one"
+		f.hint = command + " --help"
 	}
 	if f.err != nil {
 		c.say("error", "%v", f.err)

@@ -124,10 +124,19 @@ func (c *cli) snapshot(path string, a verify.Anchor) (verify.Snapshot, error) {
 		p, err = trustpolicy.Authenticate(signed, a.Roots)
 	}
 	if err != nil {
-		return verify.Snapshot{}, undecided(fmt.Errorf("--policy %s: %w", path, err))
+		return verify.Snapshot{}, notInForce(path, err)
 	}
 	if p.Mode(now) == trustpolicy.Warn {
 		c.say("note", "the policy is in mode warn: the cluster admits what is refused here, relay and hosts do not run it")
 	}
 	return verify.Snapshot{Policy: p, Now: now}, nil
+}
+
+// notInForce says why a policy cannot be judged by. Offline the likely mistake is the name of the cluster.
+func notInForce(path string, err error) error {
+	err = fmt.Errorf("policy %s: %w", path, err)
+	if decision.From(err).Reason != decision.PolicyWrongCluster {
+		return undecided(err)
+	}
+	return &failure{code: exitUndecided, err: err, hint: "give the id of the cluster to answer for with --cluster; hostwarrant inspect shows those of the policy"}
 }

@@ -48,7 +48,7 @@ func parseSigner(line string) (signerEntry, error) {
 	}
 	key, _, err := sshsig.ParsePublicKey(rest)
 	if err != nil {
-		return signerEntry{}, fmt.Errorf("%v (an option other than namespaces is not read here)", err)
+		return signerEntry{}, fmt.Errorf("%v after PRINCIPALS and namespaces, the only option that is read here", err)
 	}
 	e.key = key
 	return e, nil
