@@ -285,6 +285,26 @@ func TestSignerScope(t *testing.T) {
 	}
 }
 
+func TestFillSignersLeavesOutWhoseTermHasEnded(t *testing.T) {
+	root, a, b := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	until := testkit.Now().Add(time.Hour)
+	ends := func(s testkit.Signer) string {
+		return s.Line + "\", validBefore: \"" + until.UTC().Format(time.RFC3339) + "\""
+	}
+	document := testkit.PolicyDocument(a, b, b)
+	document = strings.Replace(document, a.Line+"\"", ends(a), 1)
+	document = strings.Replace(document, b.Line+"\"", ends(b), 1) // b has another entry, without a term
+	p := testkit.Policy(t, document, root)
+	for when, want := range map[time.Time][]string{until.Add(-time.Second): {a.Line, b.Line}, until: {b.Line}} {
+		if diff := cmp.Diff(want, p.FillSigners(when)); diff != "" {
+			t.Errorf("at %s:\n%s", when, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{a.Line, b.Line}, p.TrustedSigners()); diff != "" {
+		t.Errorf("a list that is there already:\n%s", diff)
+	}
+}
+
 func TestTrustedSignersLeavesRevokedOut(t *testing.T) {
 	root, a, b := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	document := strings.Replace(testkit.PolicyDocument(a, b, a), "joinProfiles:", "revoked: {signers: [\""+b.Fingerprint+"\"]}\njoinProfiles:", 1)
