@@ -220,6 +220,22 @@ func TestForCluster(t *testing.T) {
 	}
 }
 
+func TestAPolicyForAnyClusterEndsWithItsTrialWhereTheClusterHasAName(t *testing.T) {
+	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	until := time.Date(2026, 12, 2, 0, 0, 0, 0, time.UTC)
+	document := []byte(strings.Replace(testkit.PolicyDocument(signer), "mode: enforce", "mode: warn\nwarnUntil: \"2026-12-02T00:00:00Z\"", 1))
+	signed := trustpolicy.Signed{Document: document, Signatures: []string{testkit.Sign(t, root, trustpolicy.Namespace, document)}}
+	for id, ends := range map[string]bool{"prod-1": true, "any": false} {
+		p, err := trustpolicy.Verify(signed, testkit.Roots(t, root), id, testkit.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Expired(until.Add(-time.Second)) || p.Expired(until) != ends {
+			t.Errorf("in cluster %s it expires at %s", id, p.Expires)
+		}
+	}
+}
+
 func TestModeEndsByItself(t *testing.T) {
 	root := testkit.NewSigner(t, "ed25519")
 	document := strings.Replace(testkit.PolicyDocument(root), "mode: enforce", "mode: warn\nwarnUntil: \"2026-12-10T00:00:00Z\"", 1)
