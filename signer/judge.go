@@ -129,7 +129,7 @@ func (j *judge) filled(h *object.Host) *object.Host {
 	if h.ExecMode != object.ExecVerified || len(h.TrustedSigners) > 0 || j.snapshot.Policy == nil {
 		return h
 	}
-	signers := j.snapshot.Policy.TrustedSigners()
+	signers := j.snapshot.Policy.FillSigners(j.snapshot.Now)
 	if len(signers) > maxTrustedSigners {
 		return h
 	}

@@ -10,6 +10,10 @@ import (
 // shell or a loader behaves (PATH, BASH_ENV, LD_PRELOAD).
 const paramPrefix = "KPSSH_"
 
+// maxParam bounds NAME=value: Linux takes 131072 bytes for one string of an
+// environment, with the NUL that ends it (MAX_ARG_STRLEN, execve(2)).
+const maxParam = 131071
+
 // ValidParamName reports whether name is KPSSH_[A-Za-z0-9_]+, nothing before
 // or after.
 func ValidParamName(name string) bool {
@@ -87,6 +91,10 @@ func checkParam(name, value string) error {
 	// check: ParamInvalid: a line feed that turns one value into a second parameter, or bytes that a shell drops
 	if strings.ContainsAny(value, "\n\r\x00") {
 		return badParam(name, "value holds a line feed, carriage return or NUL")
+	}
+	// check: ParamInvalid: a value that the host can start no program with
+	if len(name)+len("=")+len(value) > maxParam {
+		return badParam(name, "with its value takes more than %d bytes", maxParam)
 	}
 	return nil
 }

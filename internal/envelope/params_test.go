@@ -9,12 +9,12 @@ import (
 )
 
 func TestParamsRoundTrip(t *testing.T) {
-	want := map[string]string{"KPSSH_B": "", "KPSSH_A": "x=y z\t'\"$(id)", "KPSSH_VAR_clusterDNS": "10.0.0.10", "KPSSH_9": "é"}
+	want := map[string]string{"KPSSH_B": "", "KPSSH_LONG": strings.Repeat("a", 131071-len("KPSSH_LONG=")), "KPSSH_A": "x=y z\t'\"$(id)", "KPSSH_VAR_clusterDNS": "10.0.0.10", "KPSSH_9": "é"}
 	block, err := EncodeParams(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(block); got != "KPSSH_9=é\nKPSSH_A=x=y z\t'\"$(id)\nKPSSH_B=\nKPSSH_VAR_clusterDNS=10.0.0.10\n" {
+	if got := string(block); got != "KPSSH_9=é\nKPSSH_A=x=y z\t'\"$(id)\nKPSSH_B=\nKPSSH_LONG="+want["KPSSH_LONG"]+"\nKPSSH_VAR_clusterDNS=10.0.0.10\n" {
 		t.Fatalf("block %q", got)
 	}
 	got, err := DecodeParams(block)
@@ -40,6 +40,7 @@ func TestParamsRefuseNamesAndValuesThatSteerAShell(t *testing.T) {
 		"a line feed in a value": {"KPSSH_x", "a\nBASH_ENV=/tmp/x", "KPSSH_x: value holds"},
 		"a CR in a value":        {"KPSSH_x", "a\r", "KPSSH_x: value holds"},
 		"a NUL in a value":       {"KPSSH_x", "a\x00b", "KPSSH_x: value holds"},
+		"too long to be passed":  {"KPSSH_x", strings.Repeat("a", 131072-len("KPSSH_x=")), "KPSSH_x: with its value"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -71,6 +71,10 @@ func decode(text []byte) (*document, error) {
 	if at := hidden(&root); at != nil {
 		return nil, malformed("line %d: anchors, aliases, merges and tags are not allowed", at.Line)
 	}
+	// check: PolicyMalformed: "profiles:" with nothing behind it would be read as absent, which means every profile
+	if at := null(&root); at != nil {
+		return nil, malformed("line %d: a field without a value; give it one, or leave the field out", at.Line)
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	var d document
@@ -91,6 +95,19 @@ func hidden(n *yaml.Node) *yaml.Node {
 	}
 	for _, child := range n.Content {
 		if found := hidden(child); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// null finds the first node that says nothing: null, ~ or an empty value.
+func null(n *yaml.Node) *yaml.Node {
+	if n.Tag == "!!null" {
+		return n
+	}
+	for _, child := range n.Content {
+		if found := null(child); found != nil {
 			return found
 		}
 	}

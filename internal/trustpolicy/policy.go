@@ -100,6 +100,21 @@ func (p *Policy) TrustedSigners() []string {
 	return lines
 }
 
+// FillSigners are the TrustedSigners whose term has not ended at now: what is
+// filled in anew must not be a key that already vouches for nothing.
+func (p *Policy) FillSigners(now time.Time) []string {
+	var lines []string
+	for _, line := range p.TrustedSigners() {
+		inTerm := func(s Signer) bool {
+			return s.Line == line && (s.ValidBefore.IsZero() || now.Before(s.ValidBefore))
+		}
+		if slices.ContainsFunc(p.Signers, inTerm) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
 // Digest is the identity of a document's bytes.
 func Digest(document []byte) string {
 	sum := sha256.Sum256(document)

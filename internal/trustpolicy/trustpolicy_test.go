@@ -159,6 +159,11 @@ func TestDocument(t *testing.T) {
 		"a signer of an unknown phase":   {entry, strings.TrimSuffix(entry, "}") + ", phases: [probe]}", decision.PolicyMalformed},
 		"a signer of no phase":           {entry, strings.TrimSuffix(entry, "}") + ", phases: []}", decision.PolicyMalformed},
 		"a signer of no profile":         {entry, strings.TrimSuffix(entry, "}") + ", profiles: []}", decision.PolicyMalformed},
+		"profiles without a value":       {entry, strings.TrimSuffix(entry, "}") + ", profiles: }", decision.PolicyMalformed},
+		"phases that are null":           {entry, strings.TrimSuffix(entry, "}") + ", phases: null}", decision.PolicyMalformed},
+		"validBefore that is ~":          {entry, strings.TrimSuffix(entry, "}") + ", validBefore: ~}", decision.PolicyMalformed},
+		"requireWarrant without a value": {"requireWarrant: false", "requireWarrant:", decision.PolicyMalformed},
+		"revocations without a value":    {"joinProfiles:", "revoked:\njoinProfiles:", decision.PolicyMalformed},
 		"a pattern with * inside":        {entry, strings.TrimSuffix(entry, "}") + ", profiles: [\"a*b\"]}", decision.PolicyMalformed},
 		"an empty pattern":               {entry, strings.TrimSuffix(entry, "}") + ", profiles: [\"\"]}", decision.PolicyMalformed},
 		"a bad validBefore":              {entry, strings.TrimSuffix(entry, "}") + ", validBefore: \"2027\"}", decision.PolicyMalformed},
@@ -212,6 +217,22 @@ func TestForCluster(t *testing.T) {
 			_, err := trustpolicy.Verify(signed, testkit.Roots(t, root), tt.id, testkit.Now())
 			wantReason(t, err, tt.want)
 		})
+	}
+}
+
+func TestAPolicyForAnyClusterEndsWithItsTrialWhereTheClusterHasAName(t *testing.T) {
+	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	until := time.Date(2026, 12, 2, 0, 0, 0, 0, time.UTC)
+	document := []byte(strings.Replace(testkit.PolicyDocument(signer), "mode: enforce", "mode: warn\nwarnUntil: \"2026-12-02T00:00:00Z\"", 1))
+	signed := trustpolicy.Signed{Document: document, Signatures: []string{testkit.Sign(t, root, trustpolicy.Namespace, document)}}
+	for id, ends := range map[string]bool{"prod-1": true, "any": false} {
+		p, err := trustpolicy.Verify(signed, testkit.Roots(t, root), id, testkit.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Expired(until.Add(-time.Second)) || p.Expired(until) != ends {
+			t.Errorf("in cluster %s it expires at %s", id, p.Expires)
+		}
 	}
 }
 
@@ -277,6 +298,26 @@ func TestSignerScope(t *testing.T) {
 				t.Errorf("Covers = %v", got)
 			}
 		})
+	}
+}
+
+func TestFillSignersLeavesOutWhoseTermHasEnded(t *testing.T) {
+	root, a, b := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	until := testkit.Now().Add(time.Hour)
+	ends := func(s testkit.Signer) string {
+		return s.Line + "\", validBefore: \"" + until.UTC().Format(time.RFC3339) + "\""
+	}
+	document := testkit.PolicyDocument(a, b, b)
+	document = strings.Replace(document, a.Line+"\"", ends(a), 1)
+	document = strings.Replace(document, b.Line+"\"", ends(b), 1) // b has another entry, without a term
+	p := testkit.Policy(t, document, root)
+	for when, want := range map[time.Time][]string{until.Add(-time.Second): {a.Line, b.Line}, until: {b.Line}} {
+		if diff := cmp.Diff(want, p.FillSigners(when)); diff != "" {
+			t.Errorf("at %s:\n%s", when, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{a.Line, b.Line}, p.TrustedSigners()); diff != "" {
+		t.Errorf("a list that is there already:\n%s", diff)
 	}
 }
 

@@ -77,13 +77,19 @@ func report(o Order, code int, tr *envelope.TrailerReader, head *headWriter, kep
 			r.Trailer = Truncated
 		}
 		// check: Malformed: an exit code and a trailer that contradict each other, of which one is forged
-		if (trailer.Exit == 0) != (r.Result == Succeeded) && r.Result != TimedOut {
+		if contradicts(r.Result, trailer.Exit) {
 			r.Result = Cut
 			r.Message = fmt.Sprintf("exit code %d and a trailer with exit=%d contradict each other", code, trailer.Exit)
 			return r
 		}
 	case isRepeated:
 		r.ScriptExit = repeated.Exit
+		// check: Malformed: the record of another phase, or of another end, that is taken for how this run went
+		if repeated.Phase != "" && repeated.Phase != o.Envelope.Phase || repeated.Code != envelope.Unknown && repeated.Code != code {
+			r.Result = Cut
+			r.Message = fmt.Sprintf("exit code %d and a record of phase %q with code %d contradict each other", code, repeated.Phase, repeated.Code)
+			return r
+		}
 	case r.Result == Succeeded:
 		r.ScriptExit = 0
 	case r.Result == ScriptFailed:
@@ -91,6 +97,19 @@ func report(o Order, code int, tr *envelope.TrailerReader, head *headWriter, kep
 	}
 	r.Message = messageOf(r)
 	return r
+}
+
+// contradicts says whether a trailer with that exit status cannot stand beside the
+// result. A host that refused, or was busy, ran nothing that could have ended.
+func contradicts(result Result, exit int) bool {
+	switch result {
+	case Succeeded:
+		return exit != 0
+	case ScriptFailed:
+		return exit == 0
+	default:
+		return result == Refused || result == Busy
+	}
 }
 
 const scriptExitedLine = "kpssh-shim: script exited "

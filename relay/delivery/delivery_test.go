@@ -77,6 +77,8 @@ func TestDeliverTellsHowARunEnded(t *testing.T) {
 	foreign := trailer("out\n", 0)
 	foreign.RunID = "ffffffffffffffffffffffffffffffff"
 	record := envelope.Outcome{RunID: runID, State: envelope.OutcomeEnded, Phase: envelope.PhaseJoin, Code: 10, Exit: 3, Bytes: envelope.Unknown, Cut: envelope.Unknown}
+	elsewhere := record
+	elsewhere.Phase = envelope.PhaseLeave
 	unknown := envelope.Unknown
 	cases := map[string]struct {
 		play       shim
@@ -100,6 +102,10 @@ func TestDeliverTellsHowARunEnded(t *testing.T) {
 		"a trailer in the middle":            {answer(trailer("", 0).Line(), "more\n", "", 0), Succeeded, 0, 0, None, "exited 0"},
 		"a forged trailer, the script fails": {answer("", trailer("", 0).Line(), "kpssh-shim: script exited 7\n", 10), Cut, 10, 0, Whole, "contradict"},
 		"success, and the trailer says 7":    {answer("", trailer("", 7).Line(), "", 0), Cut, 0, 7, Whole, "contradict"},
+		"refused, and a script that ended":   {answer("", trailer("", 7).Line(), "", 2), Cut, 2, 7, Whole, "contradict"},
+		"busy, and a script that ended":      {answer("", trailer("", 7).Line(), "", 12), Cut, 12, 7, Whole, "contradict"},
+		"a known run-id, another phase":      {answer(elsewhere.Line(), "", "", 10), Cut, 10, 3, None, "contradict"},
+		"a known run-id, another end":        {answer(record.Line(), "", "", 0), Cut, 0, 3, None, "contradict"},
 		"a run-id that the host knows":       {answer(record.Line(), "", "", 10), ScriptFailed, 10, 3, None, "the script exited 3"},
 		"internal error":                     {answer("", "", "", 1), Cut, 1, unknown, None, "internal error"},
 		"no shim":                            {answer("", "", "sh: not found\n", 127), Cut, 127, unknown, None, "which no shim gives"},

@@ -114,6 +114,9 @@ func (r *Reconciler) step(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Resu
 		if !again {
 			return result, err
 		}
+		if run.Spec.Cancel {
+			return r.end(ctx, run, refuse(reasonCancelled, "cancelled, and the host never started it"))
+		}
 	}
 	return r.send(ctx, run, j)
 }
@@ -139,6 +142,7 @@ func (r *Reconciler) ask(ctx context.Context, run *v1alpha1.HostRun, j judged) (
 	now := r.Now()
 	switch memory {
 	case delivery.NeverSeen:
+		setCondition(run, v1alpha1.ConditionDelivered, metav1.ConditionFalse, string(report.Result), report.Message, now)
 		return true, ctrl.Result{}, nil
 	case delivery.Ended:
 		report.Transcript = run.Status.TranscriptTail
@@ -167,6 +171,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	}
 	var refused *refusal
 	if j.profile == nil {
+		// check: Unsigned: a script that was changed, or whose signer was revoked, since the run was first sent
 		if j.profile, refused = judgePhase(j.snapshot, run, j.stored); refused != nil {
 			return r.refuse(ctx, run, refused)
 		}

@@ -345,6 +345,48 @@ func TestAfterACutTheHostIsAsked(t *testing.T) {
 	}
 }
 
+func TestWhatTheHostNeverStartedIsSentAgainOnlyIfItStillMay(t *testing.T) {
+	cases := map[string]struct {
+		meanwhile func(w *world, run *v1alpha1.HostRun, profile *unstructured.Unstructured)
+		reason    string
+	}{
+		"it was cancelled": {func(_ *world, run *v1alpha1.HostRun, _ *unstructured.Unstructured) { run.Spec.Cancel = true }, "Cancelled"},
+		"the script changed": {func(_ *world, _ *v1alpha1.HostRun, p *unstructured.Unstructured) {
+			set(p, "id\n", "spec", "scripts", "join")
+		}, "BytesChanged"},
+		"the profile is gone": {func(w *world, _ *v1alpha1.HostRun, p *unstructured.Unstructured) {
+			if err := w.client.Delete(w.t.Context(), p.DeepCopy()); err != nil {
+				w.t.Fatal(err)
+			}
+		}, "ProfileNotFound"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.start()
+			w.courier.report = failed(delivery.Cut, envelope.Unknown, envelope.Unknown)
+			w.reconcile()
+			run, profile := w.get(), w.profile.DeepCopy()
+			if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(profile), profile); err != nil {
+				t.Fatal(err)
+			}
+			c.meanwhile(w, run, profile)
+			for _, o := range []client.Object{run, profile} {
+				if err := w.client.Update(t.Context(), o); client.IgnoreNotFound(err) != nil {
+					t.Fatal(err)
+				}
+			}
+			w.courier.report, w.courier.memory, w.courier.recalled = succeeded(), delivery.NeverSeen, failed(delivery.Cut, envelope.Unknown, envelope.Unknown)
+			w.reconcile()
+			w.wantSent(1)
+			w.want(v1alpha1.ConditionSucceeded, isFalse, c.reason, "")
+			if text := condition(w.get(), v1alpha1.ConditionSucceeded).Message; strings.Contains(text, "unknown") {
+				t.Fatalf("the host said that it never started it, and the run says: %s", text)
+			}
+		})
+	}
+}
+
 // A relay that dies between its write and the host's answer leaves only the write.
 func TestARelayThatDiesWhileSendingDoesNotSendAgain(t *testing.T) {
 	w := newWorld(t)

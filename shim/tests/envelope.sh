@@ -221,6 +221,21 @@ test_too_many_parameters_are_3() {
 	answers 3 '513 of them'
 }
 
+test_a_parameter_that_no_program_can_be_started_with_is_3() {
+	script <<-'S'
+		echo "${#KPSSH_A}"
+	S
+	sign alice
+	printf 'KPSSH_A=%s\n' "$(head -c 131063 /dev/zero | tr '\0' x)" >params
+	run join
+	answers 0
+	says 131063
+	printf 'KPSSH_A=%s\n' "$(head -c 131064 /dev/zero | tr '\0' x)" >params
+	run join $ID
+	answers 3 'KPSSH_A of 131072 bytes'
+	[ ! -e /var/lib/hostwarrant/runs/$ID ] || fail 'the run-id was used up'
+}
+
 test_parameter_values_arrive_byte_for_byte() {
 	printf 'KPSSH_NODE_NAME=$(id) `id` "q" '\''s'\'' \\ = * \303\251 \001  \n' >params
 	script <<-'S'

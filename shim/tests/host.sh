@@ -153,6 +153,17 @@ test_a_nul_in_the_script_is_14() {
 	answers 0
 }
 
+test_a_search_of_the_script_that_breaks_off_is_1() {
+	printf 'echo {{ x\n' >script
+	sign alice
+	printf '#!/bin/sh\nexit 2\n' >broken
+	chmod 0755 broken
+	mount --bind broken "$(readlink -f /bin/grep)"
+	run join
+	umount "$(readlink -f /bin/grep)"
+	answers 1 'could not be searched'
+}
+
 test_a_work_directory_that_is_no_tmpfs_is_23() {
 	mkdir /var/lib/disk
 	mkdir -p /run/kpssh

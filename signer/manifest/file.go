@@ -59,6 +59,11 @@ func Read(data []byte) (*File, error) {
 			return f, nil
 		}
 	}
+	// check: Malformed: kubectl takes CR LF from each line before it reads YAML, and sees one line end where we see two
+	if i := bytes.Index(data, []byte("\r\r\n")); i >= 0 {
+		line, col := l.at(i)
+		return nil, &Error{line, col, "a line that ends in CR CR LF: write one kind of line end"}
+	}
 	// check: Malformed: kubectl splits documents at other places than a YAML reader
 	if err := checkMarkers(l); err != nil {
 		return nil, err

@@ -97,6 +97,26 @@ func TestWeReadWhatKubectlReads(t *testing.T) {
 	}
 }
 
+func TestWeRefuseWhatKubectlReadsDifferently(t *testing.T) {
+	for name, text := range map[string]string{
+		"CR CR LF in a script": "a: |\n  set -eu\r\r\n  id\n",
+		"CR CR LF in a plain":  "a: x\r\r\n  y\n",
+		"an octal with a sign": "a: 0o+26\n",
+		"a negative octal":     "a: 0o-7\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			agrees(t, []byte(text))
+			f, err := Read([]byte(text))
+			if err == nil {
+				err = f.Docs[0].Check()
+			}
+			if err == nil {
+				t.Errorf("read: %q", text)
+			}
+		})
+	}
+}
+
 // FuzzRead: what both read, both read alike.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -117,6 +118,11 @@ func scalar(n *Node, y *yaml.Node) {
 
 // number writes a YAML number or boolean as JSON, or makes it a problem (.inf, .nan).
 func number(n *Node, y *yaml.Node) {
+	// check: Malformed: an octal number with a sign inside (0o+7), which is a text to kubectl
+	if strings.HasPrefix(y.Value, "0o+") || strings.HasPrefix(y.Value, "0o-") {
+		n.problem = "a number that readers take differently: put it in quotes"
+		return
+	}
 	var v any
 	if err := y.Decode(&v); err != nil {
 		n.problem = "a number that cannot be read: put it in quotes"

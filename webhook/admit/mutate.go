@@ -72,9 +72,9 @@ func (m *Mutator) fill(req admission.Request) (signers []string, warning string)
 	if policy == nil || policy.Expired(now) {
 		return nil, "no trust policy is in force"
 	}
-	signers = policy.TrustedSigners()
+	signers = policy.FillSigners(now)
 	if len(signers) == 0 {
-		return nil, "the trust policy lists no plain key"
+		return nil, "the trust policy lists no plain key that is in its term"
 	}
 	if len(signers) > maxTrustedSigners {
 		return nil, "the trust policy lists " + strconv.Itoa(len(signers)) + " keys, and the field holds " + strconv.Itoa(maxTrustedSigners) + "; choose some"

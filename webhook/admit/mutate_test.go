@@ -101,6 +101,14 @@ func TestSignersThatDoNotFitAreNotFilledIn(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the only one is past its term", func(t *testing.T) {
+		signer := testkit.NewSigner(t, "ed25519")
+		document := strings.Replace(testkit.PolicyDocument(signer), signer.Line+"\"", signer.Line+"\", validBefore: \"2026-11-29T00:00:00Z\"", 1)
+		w := worldWith(t, signer, document)
+		if r := w.mutate(t, create(t, with(w.host(), "trustedSigners", nil))); r.Patch != nil || len(r.Warnings) != 1 {
+			t.Fatalf("patch %s, warnings %q", r.Patch, r.Warnings)
+		}
+	})
 	t.Run("none at all", func(t *testing.T) {
 		signer := testkit.NewSigner(t, "ed25519")
 		w := worldWith(t, signer, strings.Replace(testkit.PolicyDocument(), "signers:\n", "signers: []\n", 1))

@@ -1,0 +1,126 @@
+package v1alpha1_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+// The API server's limits on the cost of rules (k8s.io/apiserver/pkg/apis/cel: PerCallLimit, RuntimeCELCostBudget).
+const (
+	perCallLimit = 1000000
+	costBudget   = 10000000
+)
+
+// hostRuns answers what the API server finds wrong with a spec that takes the place of old.
+func hostRuns(t *testing.T) func(spec, old map[string]any) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "manifests", "crds", "hostwarrant.dev_hostruns.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(text, &definition); err != nil {
+		t.Fatal(err)
+	}
+	var props apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil); err != nil {
+		t.Fatal(err)
+	}
+	structural, err := schema.NewStructural(&props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validator, _, err := validation.NewSchemaValidator(&props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := cel.NewValidator(structural, true, perCallLimit)
+	return func(spec, old map[string]any) string {
+		o := map[string]any{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostRun", "metadata": map[string]any{"name": "r"}, "spec": spec}
+		errs := validation.ValidateCustomResource(nil, o, validator)
+		if len(errs) == 0 {
+			var was any
+			if old != nil {
+				was = map[string]any{"apiVersion": o["apiVersion"], "kind": o["kind"], "metadata": o["metadata"], "spec": old}
+			}
+			errs, _ = rules.Validate(t.Context(), nil, structural, o, was, costBudget)
+		}
+		var faults []string
+		for _, err := range errs {
+			faults = append(faults, err.Error())
+		}
+		return strings.Join(faults, "\n")
+	}
+}
+
+// TestHostRunSaysForEverWhatWasJudged: a run that could be changed after it was judged, or sent, would be another run.
+func TestHostRunSaysForEverWhatWasJudged(t *testing.T) {
+	faults := hostRuns(t)
+	ref := func(name string) any { return map[string]any{"name": name} }
+	run := map[string]any{
+		"hostRef": ref("a"), "profileRef": ref("p"), "phase": "join", "nodeName": "n", "secretRef": ref("s"),
+		"vars": map[string]any{"x": "1"}, "deadlineSeconds": int64(60), "ttlSecondsAfterFinished": int64(1), "cancel": true,
+	}
+	with := func(field string, value any) map[string]any {
+		m := maps.Clone(run)
+		if m[field] = value; value == nil {
+			delete(m, field)
+		}
+		return m
+	}
+	if got := faults(run, nil); got != "" {
+		t.Fatalf("refused: %s", got)
+	}
+	for name, c := range map[string]struct {
+		spec map[string]any
+		says string
+	}{
+		"nothing":                    {run, ""},
+		"another time to live":       {with("ttlSecondsAfterFinished", int64(2)), ""},
+		"no time to live":            {with("ttlSecondsAfterFinished", nil), ""},
+		"another host":               {with("hostRef", ref("b")), "hostRef, profileRef and phase are immutable"},
+		"another profile":            {with("profileRef", ref("q")), "hostRef, profileRef and phase are immutable"},
+		"another phase":              {with("phase", "leave"), "hostRef, profileRef and phase are immutable"},
+		"another node name":          {with("nodeName", "m"), "nodeName is immutable"},
+		"another Secret":             {with("secretRef", ref("t")), "secretRef is immutable"},
+		"no Secret":                  {with("secretRef", nil), "secretRef is immutable"},
+		"another value":              {with("vars", map[string]any{"x": "2"}), "vars is immutable"},
+		"one more var":               {with("vars", map[string]any{"x": "1", "y": "2"}), "vars is immutable"},
+		"no vars":                    {with("vars", nil), "vars is immutable"},
+		"another deadline":           {with("deadlineSeconds", int64(61)), "deadlineSeconds is immutable"},
+		"no cancel":                  {with("cancel", nil), "cancel cannot be taken back"},
+		"cancel false":               {with("cancel", false), "cancel cannot be taken back"},
+		"a join without a node name": {with("nodeName", nil), "phase join needs nodeName"},
+		"a phase that nobody has":    {with("phase", "outcome"), "Unsupported value"},
+		"a var that is no name":      {with("vars", map[string]any{"x;id": "1"}), "a key is a letter"},
+		"a var of two lines":         {with("vars", map[string]any{"x": "1\nBASH_ENV=y"}), "should match"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := faults(c.spec, run)
+			if c.says == "" && got != "" || !strings.Contains(got, c.says) {
+				t.Errorf("faults %q; want one that says %q", got, c.says)
+			}
+		})
+	}
+	first := with("secretRef", nil)
+	delete(first, "vars")
+	for field, says := range map[string]string{"secretRef": "secretRef is immutable", "vars": "vars is immutable"} {
+		later := maps.Clone(first)
+		later[field] = run[field]
+		if got := faults(later, first); !strings.Contains(got, says) {
+			t.Errorf("%s that comes later: faults %q", field, got)
+		}
+	}
+}
