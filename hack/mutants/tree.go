@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -127,6 +128,14 @@ func (t *tree) near(file string) []string {
 		}
 	}
 	return packages
+}
+
+// far gives every package whose tests could notice: the shim's, which take minutes, see no Go code.
+func (t *tree) far(file string) []string {
+	if !strings.HasSuffix(file, ".go") {
+		return t.fast
+	}
+	return slices.DeleteFunc(slices.Clone(t.fast), func(p string) bool { return p == "./shim" })
 }
 
 // passes says whether the tests of packages pass without any mutant; else a failure

@@ -77,7 +77,7 @@ func work(ctx context.Context, todo <-chan mark.Mark, done func(result)) error {
 }
 
 func (t *tree) try(ctx context.Context, m mark.Mark) (result, error) {
-	for _, packages := range [][]string{t.near(m.File), t.fast} {
+	for _, packages := range [][]string{t.near(m.File), t.far(m.File)} {
 		r, err := t.tryOn(ctx, m, packages)
 		if err != nil || r.verdict != survived {
 			return r, err

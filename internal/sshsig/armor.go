@@ -44,7 +44,7 @@ func armor(blob []byte) []byte {
 
 // dearmor returns the blob of the first block and the text after it.
 func dearmor(text []byte) (blob, rest []byte, err error) {
-	// check: SignatureMalformed: text before the armor is skipped by PEM readers and refused by ssh-keygen
+	// The comparison below would refuse it as well; this says it in plainer words.
 	if !bytes.HasPrefix(text, []byte(beginLine)) {
 		return nil, nil, malformed("signature does not begin with the line %q", beginLine[:len(beginLine)-1])
 	}

@@ -164,6 +164,7 @@ func readExit(r *ssh.Request) (exit, bool) {
 	switch r.Type {
 	case "exit-status":
 		var m struct{ Status uint32 }
+		// check: Malformed: a status that no process ends with would not fit the object's status
 		if err := ssh.Unmarshal(r.Payload, &m); err != nil || m.Status > 255 {
 			return exit{}, false
 		}

@@ -98,7 +98,7 @@ test_the_script_starts_in_a_plain_place() {
 		set -e
 		cat
 		[ "$(pwd)" = / ]
-		[ "$(umask)" = 0077 ]
+		[ "$(umask)" = 0022 ]
 		read -r pid _ _ _ pgrp session _ </proc/self/stat
 		[ "$pgrp $session" = "$$ $$" ]
 		grep -qFf /run/ignored /proc/$$/status
