@@ -155,10 +155,10 @@ func canonicalValue(key ssh.PublicKey, value []byte) bool {
 	return false
 }
 
-// Verify checks that the key of s signed message in namespace, and that a
-// FIDO token was touched for it. The error carries WrongNamespace, TouchMissing
-// or SignatureInvalid. Whether the key may sign this is not asked here.
-func (s *Signature) Verify(namespace string, message []byte) error {
+// CheckPurpose checks what a signature says of itself, before any key is
+// trusted: that it is for namespace, and that a FIDO token was touched for it.
+// The error carries WrongNamespace or TouchMissing.
+func (s *Signature) CheckPurpose(namespace string) error {
 	// check: WrongNamespace: a signature made for something else (a git commit, another kind) must not count here
 	if s.namespace != namespace {
 		return decision.Errorf(decision.WrongNamespace, "signature is for namespace %.40q, not %q", s.namespace, namespace)
@@ -166,6 +166,16 @@ func (s *Signature) Verify(namespace string, message []byte) error {
 	// check: TouchMissing: malware on the signer's machine can use a token that nobody touches; ssh-keygen does not look
 	if IsSecurityKey(s.key) && (len(s.signature.Rest) != skSuffix || s.signature.Rest[0]&flagUserPresent == 0) {
 		return decision.Errorf(decision.TouchMissing, "the security key %s was not touched for this signature", Fingerprint(s.key))
+	}
+	return nil
+}
+
+// Verify checks the purpose of s and that its key signed message. The error
+// carries WrongNamespace, TouchMissing or SignatureInvalid. Whether the key may
+// sign this is not asked here.
+func (s *Signature) Verify(namespace string, message []byte) error {
+	if err := s.CheckPurpose(namespace); err != nil {
+		return err
 	}
 	// check: SignatureInvalid: the signature itself
 	if err := s.key.Verify(signedData(namespace, s.hash, message), s.signature); err != nil {

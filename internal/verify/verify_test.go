@@ -63,6 +63,14 @@ func TestJoinProfile(t *testing.T) {
 		"signed by two, one known": {func(p *object.JoinProfile) {
 			p.Signatures["join"] = stranger.sign(p.Scripts["join"]) + p.Signatures["join"]
 		}, decision.Verified, "", ""},
+		"a good one and one of git": {func(p *object.JoinProfile) {
+			p.Signatures["join"] += testkit.Sign(t, stranger.Signer, "git", []byte(p.Scripts["join"]))
+		}, decision.WrongNamespace, "join", "git"},
+		"a good one and untouched": {func(p *object.JoinProfile) {
+			blob := testkit.NewBlob(t, testkit.NewSigner(t, "sk-ed25519"), script.Namespace, []byte(p.Scripts["join"]))
+			blob.Signature[len(blob.Signature)-5] = 0 // the flags byte
+			p.Signatures["join"] += blob.Armor()
+		}, decision.TouchMissing, "join", "not touched"},
 		"unsigned":           {func(p *object.JoinProfile) { clear(p.Signatures) }, decision.Unsigned, "install", "hostwarrant sign"},
 		"one phase unsigned": {func(p *object.JoinProfile) { delete(p.Signatures, "leave") }, decision.Unsigned, "leave", ""},
 		"uninstall unsigned": {func(p *object.JoinProfile) { delete(p.Signatures, "uninstall") }, decision.Unsigned, "uninstall", ""},

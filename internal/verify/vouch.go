@@ -12,12 +12,17 @@ import (
 )
 
 // vouched wants signatures over the phase by as many distinct keys as the
-// policy's threshold. A signature that does not count does no harm, as on the
-// host; if too few count, the first fault is the answer.
+// policy's threshold. As on the host, one that is not for phase scripts at all
+// refuses the phase, and one that merely does not count does no harm; if too few
+// count, the first fault is the answer.
 func vouched(s Snapshot, p *object.JoinProfile, phase script.Phase, signatures []*sshsig.Signature) error {
 	good := map[string]bool{}
 	var fault error
 	for _, signature := range signatures {
+		// check: WrongNamespace,TouchMissing: the host's shim would refuse it, so it must not be admitted
+		if err := signature.CheckPurpose(script.Namespace); err != nil {
+			return decision.From(err).Try("sign again: hostwarrant sign -i FILE --key KEY")
+		}
 		if err := counts(s, p, phase, signature); err != nil {
 			if fault == nil {
 				fault = err
@@ -79,18 +84,15 @@ func inScope(now time.Time, entries []trustpolicy.Signer, profile string, phase 
 // covers verifies the signature over the script.
 func covers(signature *sshsig.Signature, p *object.JoinProfile, phase script.Phase) error {
 	err := signature.Verify(script.Namespace, []byte(p.Scripts[phase]))
-	// check: BytesChanged,NewlineChanged,WrongNamespace,TouchMissing: only the very bytes that were signed, for this purpose
+	// check: BytesChanged,NewlineChanged: only the very bytes that were signed
 	if err != nil {
-		return mismatch(signature, p, phase, decision.From(err))
+		return mismatch(signature, p, phase)
 	}
 	return nil
 }
 
 // mismatch words what became of the bytes that the signature does not match.
-func mismatch(signature *sshsig.Signature, p *object.JoinProfile, phase script.Phase, err *decision.Error) error {
-	if err.Reason != decision.SignatureInvalid {
-		return err.Try("sign again: hostwarrant sign -i FILE --key KEY")
-	}
+func mismatch(signature *sshsig.Signature, p *object.JoinProfile, phase script.Phase) error {
 	covered := func(text []byte) bool { return signature.Verify(script.Namespace, text) == nil }
 	name := sshsig.Fingerprint(signature.PublicKey())
 	if change := script.NewlineChange([]byte(p.Scripts[phase]), covered); change != "" {
