@@ -12,6 +12,12 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 GO_BUILD = go build -ldflags '-s -w -X main.version=$(VERSION)'
 FAST_PACKAGES = $(shell go list ./... | grep -v '/e2e\(/\|$$\)')
 
+# A cluster of your own is used only where the call names it (make demo KUBECONFIG=…): what
+# is installed there stays there, and a KUBECONFIG left in a shell is too easily forgotten.
+ifneq ($(origin KUBECONFIG),command line)
+unexport KUBECONFIG
+endif
+
 .PHONY: help
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -32,7 +38,7 @@ control-plane: ## build etcd, kube-apiserver, kube-controller-manager and kubect
 
 .PHONY: demo
 demo: deps build ## play the whole story on a real API server and real sshd hosts
-	@env -u KUBECONFIG hack/with-control-plane go run ./e2e/demo up
+	@hack/with-control-plane go run ./e2e/demo up
 
 .PHONY: demo-down
 demo-down: ## stop the demo and remove everything it made

@@ -4,5 +4,5 @@
 //	demo down   takes everything down again
 //
 // With KUBECONFIG set it plays in that cluster, the hosts being local either way, and down leaves there what was
-// installed. `make demo` does not pass KUBECONFIG on.
+// installed. `make demo` passes it on only where the call names it: make demo KUBECONFIG=….
 package main

@@ -20,10 +20,27 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // TestStory plays the demonstration, whose steps fail on any answer but theirs, and shows it.
 func TestStory(t *testing.T) {
+	playIn(t, newLab(t))
+}
+
+// TestStoryInAClusterOfOnesOwn plays it in a cluster that another lab started.
+func TestStoryInAClusterOfOnesOwn(t *testing.T) {
+	theirs := newLab(t)
+	cluster, err := theirs.StartControlPlane(t.Context(), lab.ControlPlaneOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", cluster.Kubeconfig)
+	s := playIn(t, newLab(t))
+	if !s.cluster.External {
+		t.Error("the story has started a control plane of its own")
+	}
+}
+
+func newLab(t *testing.T) *lab.Lab {
+	t.Helper()
 	lab.NeedLab(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	l, err := lab.New(ctx, lab.Options{Helper: shared.Helper()})
+	l, err := lab.New(t.Context(), lab.Options{Helper: shared.Helper()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +52,13 @@ func TestStory(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return l
+}
+
+func playIn(t *testing.T, l *lab.Lab) *story {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
 	var out bytes.Buffer
 	s := &story{lab: l, dir: filepath.Join(l.StateDir(), "story"), out: &out}
 	if err := s.play(ctx); err != nil {
@@ -46,6 +70,7 @@ func TestStory(t *testing.T) {
 		}
 	}
 	t.Logf("\n%s", &out)
+	return s
 }
 
 // TestAWrongAnswerFails shows that a step cannot pass by being refused for another reason.
