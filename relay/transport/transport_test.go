@@ -132,6 +132,8 @@ func TestRunFaults(t *testing.T) {
 			limits:  quick(), fault: Cut, text: "before the command's exit status",
 		},
 		"no exit status":         {handler: func(*fakesshd.Session) int { return fakesshd.NoExit }, limits: quick(), fault: Cut, text: "before the command's exit status"},
+		"an exit status of 256":  {handler: func(s *fakesshd.Session) int { s.ExitNow(256); return fakesshd.NoExit }, limits: quick(), fault: Cut, text: "before the command's exit status"},
+		"a signal without name":  {handler: func(s *fakesshd.Session) int { s.Signal(""); return fakesshd.NoExit }, limits: quick(), fault: Cut, text: "before the command's exit status"},
 		"ended by a signal":      {handler: func(s *fakesshd.Session) int { s.Signal("KILL"); return fakesshd.NoExit }, limits: quick(), fault: Cut, text: `signal "KILL"`},
 		"a command without end":  {handler: func(*fakesshd.Session) int { <-block; return 0 }, limits: brief, fault: Cut, text: "no exit status within"},
 		"no sign of life":        {o: fakesshd.Options{MuteRequests: true}, handler: func(*fakesshd.Session) int { <-block; return 0 }, limits: lively, fault: Cut, text: "no sign of life"},
