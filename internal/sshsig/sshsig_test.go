@@ -272,4 +272,9 @@ func TestParseAll(t *testing.T) {
 			want(t, decision.From(err).Reason, tt.want)
 		})
 	}
+	// What bounds the work must answer before anything is decoded.
+	_, err := sshsig.ParseAll([]byte(strings.Repeat("A", sshsig.MaxArmored+1)))
+	if e := decision.From(err); e.Reason != decision.SignatureMalformed || !strings.Contains(e.What, "bytes long") {
+		t.Errorf("a text that is too long: %v", err)
+	}
 }
