@@ -31,22 +31,23 @@ func TestParsePublicKeyRefuses(t *testing.T) {
 		line string
 		want decision.Reason
 	}{
-		"nothing":                    {"", decision.Malformed},
-		"a type alone":               {keyType, decision.Malformed},
-		"base64 alone":               {encoded, decision.Malformed},
-		"an option before it":        {"restrict " + line, decision.Malformed},
-		"a leading space":            {" " + line, decision.Malformed},
-		"two spaces":                 {keyType + "  " + encoded, decision.Malformed},
-		"a tab":                      {keyType + "\t" + encoded, decision.Malformed},
-		"a second line":              {line + "\n" + line, decision.Malformed},
-		"a NUL in the comment":       {line + " a\x00b", decision.Malformed},
-		"a type that is not its own": {"ssh-rsa " + encoded, decision.Malformed},
-		"base64 with junk":           {line[:len(line)-4] + "!!!!", decision.Malformed},
-		"base64 cut":                 {line[:len(line)-8], decision.SignatureMalformed},
-		"an RSA key of 2048 bits":    {small.Line, decision.KeyTypeRefused},
-		"a DSA key":                  {"ssh-dss " + base64.StdEncoding.EncodeToString(wire("ssh-dss")), decision.KeyTypeRefused},
-		"a certificate":              {certificate(t), decision.KeyTypeRefused},
-		"a line of 9000 bytes":       {line + " " + strings.Repeat("x", 9000), decision.Malformed},
+		"nothing":                        {"", decision.Malformed},
+		"a type alone":                   {keyType, decision.Malformed},
+		"base64 alone":                   {encoded, decision.Malformed},
+		"an option before it":            {"restrict " + line, decision.Malformed},
+		"a leading space":                {" " + line, decision.Malformed},
+		"two spaces":                     {keyType + "  " + encoded, decision.Malformed},
+		"a tab":                          {keyType + "\t" + encoded, decision.Malformed},
+		"a second line":                  {line + "\n" + line, decision.Malformed},
+		"a NUL in the comment":           {line + " a\x00b", decision.Malformed},
+		"a type that is not its own":     {"ssh-rsa " + encoded, decision.Malformed},
+		"base64 with junk":               {line[:len(line)-4] + "!!!!", decision.Malformed},
+		"base64 cut":                     {line[:len(line)-8], decision.SignatureMalformed},
+		"an RSA key of 2048 bits":        {small.Line, decision.KeyTypeRefused},
+		"a DSA key":                      {"ssh-dss " + base64.StdEncoding.EncodeToString(wire("ssh-dss")), decision.KeyTypeRefused},
+		"a number with a zero before it": {paddedRSA(t), decision.SignatureMalformed},
+		"a certificate":                  {certificate(t), decision.KeyTypeRefused},
+		"a line of 9000 bytes":           {line + " " + strings.Repeat("x", 9000), decision.Malformed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,4 +96,23 @@ func certificate(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(cert)))
+}
+
+// paddedRSA is an RSA key whose modulus has one zero byte too many: other readers take it for the
+// same key.
+func paddedRSA(t *testing.T) string {
+	t.Helper()
+	var raw struct {
+		Type string
+		E, N []byte
+	}
+	if err := ssh.Unmarshal(testkit.NewSigner(t, "rsa3072").PublicKey().Marshal(), &raw); err != nil {
+		t.Fatal(err)
+	}
+	raw.N = append([]byte{0}, raw.N...)
+	blob := ssh.Marshal(raw)
+	if _, err := ssh.ParsePublicKey(blob); err != nil {
+		t.Fatalf("the library refuses it by itself: %v", err)
+	}
+	return raw.Type + " " + base64.StdEncoding.EncodeToString(blob)
 }
