@@ -24,6 +24,7 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	started := false
 	cmd := &cobra.Command{
 		Use:           "hostwarrant-relay --anchor DIR [--namespaces NS,…]",
+		Version:       version,
 		Short:         "Take HostRuns to their hosts",
 		Example:       "  hostwarrant-relay --anchor /etc/hostwarrant/anchor --namespaces pool",
 		Args:          cobra.NoArgs,

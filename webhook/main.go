@@ -51,6 +51,7 @@ func rootCommand(stderr io.Writer) *cobra.Command {
 	serve := serveCommand(stderr)
 	root := &cobra.Command{
 		Use:           "hostwarrant-webhook",
+		Version:       version,
 		Short:         "Refuses, at kubectl apply, what nobody vouched for",
 		Example:       "  hostwarrant-webhook serve --anchor /etc/hostwarrant/anchor\n  hostwarrant-webhook control --anchor /etc/hostwarrant/anchor",
 		SilenceErrors: true,

@@ -14,7 +14,7 @@ const (
 	// that a script gets at its timeout (10 s), and the rest of the output.
 	runMargin = 90 * time.Second
 
-	// maxScriptTime is the longest timeout a script may have (docs/spec/shim.md).
+	// maxScriptTime bounds the wait whatever a profile says (docs/spec/relay.md).
 	maxScriptTime = 7200 * time.Second
 
 	minDelay = 2 * time.Second
