@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +64,7 @@ func (i *installation) start(ctx context.Context, t *testing.T) {
 	var err error
 	i.product, err = product.Install(ctx, product.Options{
 		Lab: shared.Lab(t), ControlPlane: i.cp, Roots: []byte(i.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{"pool"},
+		UpstreamCRDs: upstreamCRDs(t),
 	})
 	must(t, err)
 	i.webhook, err = i.product.StartWebhook(ctx)
@@ -76,6 +78,20 @@ func (i *installation) start(ctx context.Context, t *testing.T) {
 	file := testkit.WriteFile(t, t.TempDir(), "policy.json", i.trustPolicy(t, i.document, i.root))
 	must(t, i.product.ApplyPolicy(ctx, file))
 	must(t, i.webhook.Wait(ctx, "/readyz"))
+}
+
+// upstreamCRDs is the directory of karpenter-provider-ssh's own CRDs, which lies beside a checkout
+// and not in it; without it the generated ones are used, but never where nothing may be missing.
+func upstreamCRDs(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(filepath.Dir(testkit.Root(t)), "shared", "corpus", "upstream", "crds")
+	if _, err := os.Stat(dir); err != nil {
+		if testkit.Required() {
+			t.Fatalf("the CRDs of karpenter-provider-ssh are not there: %v", err)
+		}
+		return ""
+	}
+	return dir
 }
 
 // policyDocument is the tests' policy for this cluster, in force since yesterday.

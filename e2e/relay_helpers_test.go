@@ -60,7 +60,7 @@ func newCourierWorld(t *testing.T) *courierWorld {
 	w.command(t, "init", w.keys, "--cluster", "lab="+w.cp.RESTConfig().Host)
 	roots, err := os.ReadFile(filepath.Join(w.keys, "root.pub"))
 	must(t, err)
-	w.product, err = product.Install(ctx, product.Options{Lab: l, ControlPlane: w.cp, Roots: roots, ClusterID: "lab", HostNamespaces: []string{pool}})
+	w.product, err = product.Install(ctx, product.Options{Lab: l, ControlPlane: w.cp, Roots: roots, ClusterID: "lab", HostNamespaces: []string{pool}, UpstreamCRDs: upstreamCRDs(t)})
 	must(t, err)
 	w.start(ctx, t)
 	return w
