@@ -112,7 +112,7 @@ func restConfig(path string) (*rest.Config, error) {
 // addChecks: alive at once, ready once a verified policy is in force.
 func addChecks(m ctrl.Manager, policy *hostrun.PolicySource) error {
 	ready := func(*http.Request) error {
-		if !policy.Loaded() {
+		if !policy.Loaded(time.Now()) {
 			return errors.New("no verified trust policy is in force")
 		}
 		return nil

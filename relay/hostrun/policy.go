@@ -98,11 +98,12 @@ func parsePolicy(stored *unstructured.Unstructured) (*object.TrustPolicy, error)
 	return object.ParseTrustPolicy(raw)
 }
 
-// Loaded reports whether there is a policy in force.
-func (s *PolicySource) Loaded() bool {
+// Loaded reports whether there is a policy in force at now: one that has expired
+// is held, but grants nothing.
+func (s *PolicySource) Loaded(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.current != nil
+	return s.current != nil && !s.current.Expired(now)
 }
 
 // Keep looks at the stored policy until ctx ends, so that a replica that does not

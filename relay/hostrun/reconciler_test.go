@@ -242,7 +242,10 @@ func TestALostPolicyStaysInForceAndAWorseOneIsNotTaken(t *testing.T) {
 	if err := w.client.Delete(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
-	if snapshot() != first || !w.r.Policy.Loaded() {
+	if w.r.Policy.Loaded(w.now.AddDate(1, 0, 0)) {
+		t.Fatal("a policy that has expired counts as loaded")
+	}
+	if snapshot() != first || !w.r.Policy.Loaded(w.now) {
 		t.Fatal("the policy in force was unloaded")
 	}
 }
