@@ -200,6 +200,8 @@ func TestForCluster(t *testing.T) {
 	}{
 		"named, here":                 {named, "mode: enforce", "prod-1", decision.Verified},
 		"named, elsewhere":            {named, "mode: enforce", "prod-2", decision.PolicyWrongCluster},
+		"named, elsewhere, warn":      {named, warn, "prod-2", decision.PolicyWrongCluster},
+		"any, nowhere, warn":          {anywhere, warn, "", decision.PolicyWrongCluster},
 		"named, nowhere":              {named, "mode: enforce", "", decision.PolicyWrongCluster},
 		"named, anchor says any":      {named, "mode: enforce", "any", decision.PolicyWrongCluster},
 		"any, anchor says any":        {anywhere, "mode: enforce", "any", decision.Verified},
