@@ -157,7 +157,8 @@ func (t *tree) test(ctx context.Context, fresh bool, packages []string) (string,
 	if len(packages) == 0 {
 		return "", nil
 	}
-	args := []string{"test", "-vet=off", "-failfast", "-timeout", testTimeout}
+	// -short as in make test-fast: the shim under one shell.
+	args := []string{"test", "-short", "-vet=off", "-failfast", "-timeout", testTimeout}
 	if fresh {
 		args = append(args, "-count=1")
 	}
