@@ -16,9 +16,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
 )
 
-// maxTrustedSigners is the maxItems of SSHHost.spec.trustedSigners.
-const maxTrustedSigners = 16
-
 // judge gives the cluster's verdict on inputs.
 type judge struct {
 	c        *cli
@@ -126,11 +123,8 @@ func (j *judge) raw(meta object.Meta, raw []byte) decision.Decision {
 
 // filled does what the mutating webhook does before the validating one looks.
 func (j *judge) filled(h *object.Host) *object.Host {
-	if h.ExecMode != object.ExecVerified || len(h.TrustedSigners) > 0 || j.snapshot.Policy == nil {
-		return h
-	}
-	signers := j.snapshot.Policy.FillSigners(j.snapshot.Now)
-	if len(signers) > maxTrustedSigners {
+	signers, _ := verify.FillSigners(j.snapshot, h)
+	if len(signers) == 0 {
 		return h
 	}
 	c := *h

@@ -84,6 +84,10 @@ func (d Decision) Message() string {
 	return head + ": " + cut(what, room) + tail
 }
 
+// OneLine makes foreign text fit to be shown: escaped as in Message, and cut to
+// at most limit bytes.
+func OneLine(text string, limit int) string { return cut(clean(text), limit) }
+
 // clean escapes what a terminal could obey: control characters, and the
 // Unicode format characters that reorder text (CVE-2021-42574).
 func clean(s string) string {

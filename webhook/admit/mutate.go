@@ -4,17 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"strconv"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
-
-// maxTrustedSigners is the limit that the CRD of SSHHost sets on the list.
-const maxTrustedSigners = 16
 
 // Mutator fills in an empty trustedSigners of a Verified SSHHost. It never refuses, and nothing
 // relies on it: the validating half recomputes everything.
@@ -64,20 +61,8 @@ func (m *Mutator) fill(req admission.Request) (signers []string, warning string)
 		return nil, ""
 	}
 	h, err := object.ParseHost(req.Object.Raw)
-	if err != nil || h.ExecMode != object.ExecVerified || len(h.TrustedSigners) > 0 {
+	if err != nil {
 		return nil, ""
 	}
-	now := m.Now()
-	policy := m.Policies.Snapshot(now).Policy
-	if policy == nil || policy.Expired(now) {
-		return nil, "no trust policy is in force"
-	}
-	signers = policy.FillSigners(now)
-	if len(signers) == 0 {
-		return nil, "the trust policy lists no plain key that is in its term"
-	}
-	if len(signers) > maxTrustedSigners {
-		return nil, "the trust policy lists " + strconv.Itoa(len(signers)) + " keys, and the field holds " + strconv.Itoa(maxTrustedSigners) + "; choose some"
-	}
-	return signers, ""
+	return verify.FillSigners(m.Policies.Snapshot(m.Now()), h)
 }

@@ -3,9 +3,6 @@ package admit
 import (
 	"net/http"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,23 +54,5 @@ func annotations(outcome string, d decision.Decision, policy *trustpolicy.Policy
 	return a
 }
 
-// oneLine escapes what a terminal could obey and shortens the text to maxWarning bytes.
-func oneLine(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-			continue
-		}
-		b.WriteRune(r)
-	}
-	text := b.String()
-	if len(text) <= maxWarning {
-		return text
-	}
-	end := maxWarning - len("...")
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "..."
-}
+// oneLine makes a text fit for a warning.
+func oneLine(s string) string { return decision.OneLine(s, maxWarning) }
