@@ -36,6 +36,7 @@ type signing struct {
 	terms   terms
 	others  othersMode
 	fixCRLF bool
+	judge   *judge // nil where no policy is given
 
 	stale bool // an earlier signature was of other bytes
 }
@@ -46,7 +47,7 @@ type othersMode int
 const (
 	keepValid othersMode = iota // those that still cover the script stay
 	onlyAdd                     // all must still cover it, and the scripts stay as they are
-	replace                     // none stays
+	ownOnly                     // none stays
 )
 
 // prepare makes the bytes that will be signed: line ends and warrants. It sets the version to the serial.
@@ -185,7 +186,7 @@ func (s *signing) phase(d *draft, phase script.Phase) (string, error) {
 
 // kept gives the signatures that stay as they are.
 func (s *signing) kept(d *draft, phase script.Phase) ([]string, error) {
-	if s.others == replace || d.signatures[phase] == "" {
+	if s.others == ownOnly || d.signatures[phase] == "" {
 		return nil, nil
 	}
 	const next = "sign with --replace, then let the others add theirs"

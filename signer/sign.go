@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,7 +148,10 @@ func (s *signing) checkObject(o manifest.Object, d *draft) error {
 	if err := s.fits(o); err != nil {
 		return err
 	}
-	return s.covered(p, d)
+	if err := s.covered(p, d); err != nil {
+		return err
+	}
+	return s.judged(p)
 }
 
 // covered verifies that each signature in a profile covers the script that was signed, and that the
@@ -176,3 +180,5 @@ func (s *signing) covered(p *object.JoinProfile, d *draft) error {
 	_, err := verify.Warrants(p)
 	return err
 }
+
+var errNoScripts = errors.New("there are no phase scripts (install.sh, join.sh, leave.sh, uninstall.sh) in it")

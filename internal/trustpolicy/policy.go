@@ -57,7 +57,9 @@ type Signer struct {
 	// Profiles are names or prefixes that end in "*"; empty means every profile.
 	Profiles []string
 	// Phases is empty for every phase.
-	Phases []script.Phase
+	Phases        []script.Phase
+	CertAuthority bool
+	Targets       []string
 }
 
 // Mode is the mode at now: "warn" turns into "enforce" by itself at warnUntil.
