@@ -54,9 +54,13 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 		return err
 	}
 	var all []verdict
-	for _, in := range inputs {
+	shown := c.progress("verified", len(inputs))
+	for i, in := range inputs {
 		all = append(all, j.input(in)...)
+		shown.step(i + 1)
 	}
+	shown.end()
+	explain(all)
 	if err := c.printVerdicts(all, format); err != nil {
 		return err
 	}
@@ -78,6 +82,7 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 type row struct {
 	Path     string   `json:"path"`
 	Document string   `json:"document,omitempty"`
+	Line     int      `json:"line,omitempty"`
 	Kind     string   `json:"kind"`
 	Name     string   `json:"name"`
 	Outcome  string   `json:"outcome"`
@@ -86,6 +91,7 @@ type row struct {
 	What     string   `json:"what,omitempty"`
 	Hint     string   `json:"hint,omitempty"`
 	Message  string   `json:"message"`
+	Details  []string `json:"details,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -100,7 +106,7 @@ func (c *cli) printVerdicts(all []verdict, format string) error {
 		for _, v := range all {
 			d := v.Decision
 			rows = append(rows, row{
-				v.Path, v.Document, d.Kind, d.Name, d.Outcome.String(), string(d.Reason), d.Where, d.What, d.Hint, d.Message(), d.Warnings,
+				v.Path, v.Document, v.Line, d.Kind, d.Name, d.Outcome.String(), string(d.Reason), d.Where, d.What, d.Hint, d.Message(), v.Details, d.Warnings,
 			})
 		}
 		return c.printJSON(rows)
@@ -112,6 +118,9 @@ func (c *cli) printVerdicts(all []verdict, format string) error {
 		}
 		if err := c.print([]byte(fmt.Sprintf("%s: %s: %s\n", place(v.Path, v.Document), word, v.Decision.Message()))); err != nil {
 			return err
+		}
+		for _, detail := range v.Details {
+			c.say("note", "%s: %s", place(v.Path, v.Document), detail)
 		}
 	}
 	return nil

@@ -80,7 +80,7 @@ func (w *world) badProfiles() map[string]bad {
 		"truncated base64":             {good, w.edited(func(s string) string { return strings.Replace(s, "=", "", 1) }), "SignatureMalformed"},
 		"1 MiB of junk":                {good, w.edited(func(string) string { return strings.Repeat("x", 1<<20) }), "SignatureMalformed"},
 		"a DSA key":                    {good, w.edited(armored(dsa)), "KeyTypeRefused"},
-		"a certificate":                {good, w.edited(armored(cert)), "KeyTypeRefused"},
+		"a broken certificate":         {good, w.edited(armored(cert)), "SignatureMalformed"},
 		"RSA below 3072 bits":          {good, w.edited(armored(small)), "KeyTypeRefused"},
 	}
 }
