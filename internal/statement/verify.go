@@ -18,12 +18,25 @@ type Signed struct {
 	Signatures []string
 }
 
-// Verify returns the statement that s holds if enough of the roots signed it; a
-// new generation of roots must have signed its own naming too. Whether it is for
-// this place, and newer than what is known, the caller asks. The error carries
-// StatementRejected, ThresholdNotMet, NotYetValid, or the Reason of a signature
-// that is bad in itself.
+// Verify is Authenticate for a statement that may take effect at now. Whether it
+// is for this place, and newer than what is known, the caller asks. The error
+// carries NotYetValid, or what Authenticate gives.
 func Verify(s Signed, roots Roots, now time.Time) (*Statement, error) {
+	st, err := Authenticate(s, roots)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.InTime(now); err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// Authenticate returns the statement that s holds if enough of the roots signed
+// it; a new generation of roots must have signed its own naming too. The error
+// carries StatementRejected, ThresholdNotMet, or the Reason of a signature that is
+// bad in itself.
+func Authenticate(s Signed, roots Roots) (*Statement, error) {
 	// check: ThresholdNotMet: without roots nothing can be vouched for
 	if roots.Threshold < 1 || len(roots.Keys) < roots.Threshold {
 		return nil, decision.Errorf(decision.ThresholdNotMet, "there are no root keys to verify the statement with")
@@ -44,11 +57,6 @@ func Verify(s Signed, roots Roots, now time.Time) (*Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	// check: NotYetValid: a time far ahead would raise a host's clock for good
-	if time.Unix(st.Issued, 0).After(now.Add(maxSkew)) {
-		return nil, decision.Errorf(decision.NotYetValid, "the statement is issued at %s, more than a day from now", stamp(st.Issued)).
-			Try("check the clock here and where it was signed")
-	}
 	if st.Kind != KindRoots {
 		return st, nil
 	}
@@ -56,6 +64,16 @@ func Verify(s Signed, roots Roots, now time.Time) (*Statement, error) {
 		return nil, err
 	}
 	return st, nil
+}
+
+// InTime refuses a statement that is issued more than a day ahead.
+func (s *Statement) InTime(now time.Time) error {
+	// check: NotYetValid: a time far ahead would raise a host's clock for good
+	if time.Unix(s.Issued, 0).After(now.Add(maxSkew)) {
+		return decision.Errorf(decision.NotYetValid, "the statement is issued at %s, more than a day from now", stamp(s.Issued)).
+			Try("check the clock here and where it was signed")
+	}
+	return nil
 }
 
 // signedByItself wants the new generation's own threshold: keys that nobody holds must not take over.
