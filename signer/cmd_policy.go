@@ -14,6 +14,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
+	"github.com/hostwarrant/hostwarrant/signer/output"
 )
 
 func (c *cli) policyCommand() *cobra.Command {
@@ -84,7 +85,7 @@ func (c *cli) policySign(path, keyPath string, inPlace bool) (err error) {
 		return undecided(fmt.Errorf("%s: %v", path, err))
 	}
 	if inPlace {
-		return c.deliver([]signed{{files: []file{{path: path, old: data, data: f.Data}}}}, signOptions{})
+		return c.deliver([]signed{{files: []output.Change{{Path: path, Old: data, Data: f.Data}}}}, signOptions{})
 	}
 	return c.print(f.Data)
 }
@@ -154,7 +155,7 @@ func (c *cli) deliverDetached(path string, all []string, inPlace bool) error {
 	if err != nil {
 		old = nil
 	}
-	return c.deliver([]signed{{files: []file{{path: sig, old: old, data: text}}}}, signOptions{})
+	return c.deliver([]signed{{files: []output.Change{{Path: sig, Old: old, Data: text}}}}, signOptions{})
 }
 
 func (c *cli) policyVerifyCommand() *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -136,6 +135,9 @@ func (j *judge) filled(h *object.Host) *object.Host {
 func (j *judge) scripts(d *scriptDir) decision.Decision {
 	name := j.profile
 	if name == "" {
+		name = d.profile()
+	}
+	if name == "" {
 		name = d.name
 	}
 	meta := object.Meta{Kind: object.KindJoinProfile, Name: name}
@@ -145,29 +147,12 @@ func (j *judge) scripts(d *scriptDir) decision.Decision {
 			return decision.From(err).At(string(phase)).Denied(meta.Kind, meta.Name)
 		}
 	}
-	raw, err := profileJSON(name, "1", d)
+	raw, err := d.draft(name).json()
 	if err != nil {
 		return decision.From(err).Denied(meta.Kind, meta.Name)
 	}
 	return j.raw(meta, raw)
 }
-
-// profileJSON writes the object that a directory of scripts stands for.
-func profileJSON(name, version string, d *scriptDir) ([]byte, error) {
-	texts := func(m map[script.Phase][]byte) map[string]string {
-		all := map[string]string{}
-		for phase, text := range m {
-			all[string(phase)] = string(text)
-		}
-		return all
-	}
-	return json.Marshal(map[string]any{
-		"apiVersion": profileAPIVersion, "kind": object.KindJoinProfile, "metadata": map[string]any{"name": name},
-		"spec": map[string]any{"version": version, "scripts": texts(d.scripts), "signatures": texts(d.signatures)},
-	})
-}
-
-const profileAPIVersion = object.GroupKPSSH + "/v1beta1"
 
 // unreadable refuses what may be read in more than one way, or not at all.
 func unreadable(meta object.Meta, err error) decision.Decision {

@@ -291,18 +291,14 @@ func TestMayReach(t *testing.T) {
 	}
 }
 
-func TestAnAuthorityIsNoSigner(t *testing.T) {
+func TestAnAuthorityIsNotOfferedToHosts(t *testing.T) {
 	root, ca := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	document := strings.Replace(testkit.PolicyDocument(ca), "name: signer-0,", "name: signer-0, certAuthority: true,", 1)
 	p := testkit.Policy(t, document, root)
-	if len(p.SignersOf(ca.PublicKey())) != 0 || len(p.AuthoritiesOf(ca.PublicKey())) != 1 || len(p.AuthoritiesOf(root.PublicKey())) != 0 {
-		t.Error("the authority's own key counts as a signer")
-	}
 	if len(p.TrustedSigners()) != 0 || len(p.FillSigners(testkit.Now())) != 0 {
 		t.Error("the authority's own key is offered to hosts")
 	}
-	plain := testkit.Policy(t, testkit.PolicyDocument(ca), root)
-	if len(plain.AuthoritiesOf(ca.PublicKey())) != 0 || len(plain.SignersOf(ca.PublicKey())) != 1 {
-		t.Error("a plain key counts as an authority")
+	if entries := p.SignersOf(ca.PublicKey()); len(entries) != 1 || !entries[0].CertAuthority {
+		t.Errorf("entries %+v", entries)
 	}
 }

@@ -100,14 +100,10 @@ func phases(at string, names []string) ([]script.Phase, error) {
 }
 
 // SignersOf returns the entries of the key; there may be several with different
-// scopes. An authority's own key vouches for no script.
+// scopes. Those of an authority (CertAuthority) are for the keys it certifies: its
+// own key vouches for no script.
 func (p *Policy) SignersOf(key ssh.PublicKey) []Signer {
-	return slices.DeleteFunc(slices.Clone(p.Signers), func(s Signer) bool { return s.CertAuthority || !quorum.Same(s.Key, key) })
-}
-
-// AuthoritiesOf returns the entries of a key that certifies signers.
-func (p *Policy) AuthoritiesOf(key ssh.PublicKey) []Signer {
-	return slices.DeleteFunc(slices.Clone(p.Signers), func(s Signer) bool { return !s.CertAuthority || !quorum.Same(s.Key, key) })
+	return slices.DeleteFunc(slices.Clone(p.Signers), func(s Signer) bool { return !quorum.Same(s.Key, key) })
 }
 
 // Covers reports whether the signer's scope holds the phase of the profile.
