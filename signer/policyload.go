@@ -122,7 +122,7 @@ func (c *cli) snapshot(path string, a verify.Anchor) (verify.Snapshot, error) {
 		return verify.Snapshot{}, err
 	}
 	now := c.now()
-	signed := trustpolicy.Signed{Document: []byte(t.Document), Signatures: t.Signatures}
+	signed := t.Signed()
 	p, err := trustpolicy.Verify(signed, a.Roots, a.ClusterID, now)
 	if err != nil && decision.From(err).Reason == decision.PolicyExpired {
 		p, err = trustpolicy.Authenticate(signed, a.Roots)

@@ -102,7 +102,11 @@ func TestParseRefuses(t *testing.T) {
 		"a port that is a text":     {host, `{"kind":"SSHHost","spec":{"port":"22"}}`, "spec.port"},
 		"signers that are a text":   {host, `{"kind":"SSHHost","spec":{"trustedSigners":"k"}}`, "spec.trustedSigners"},
 		"a secret that is a text":   {host, `{"kind":"SSHHost","spec":{"sshKeySecretRef":"k"}}`, "spec.sshKeySecretRef"},
-		"a root chain":              {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{}]}}`, "spec.rootChain"},
+		"a root chain of texts":     {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":["a"]}}`, "spec.rootChain"},
+		"an empty root link":        {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{"document":"a","signatures":["s"]},{}]}}`, "spec.rootChain[1]"},
+		"an unsigned root link":     {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{"document":"a"}]}}`, "spec.rootChain[0]"},
+		"a root link without text":  {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{"signatures":["s"]}]}}`, "spec.rootChain[0]"},
+		"a root link of numbers":    {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{"document":1,"signatures":["s"]}]}}`, "spec.rootChain[0].document"},
 		"signatures that are text":  {policy, `{"kind":"TrustPolicy","spec":{"signatures":"s"}}`, "spec.signatures"},
 	}
 	for name, tt := range tests {
