@@ -84,7 +84,7 @@ func judgePhase(s Snapshot, p *object.JoinProfile, phase script.Phase, read warr
 	if read.err != nil {
 		return nil, read.err
 	}
-	if err := warranted(s, w); err != nil {
+	if err := warranted(s, p.Name, w); err != nil {
 		return nil, err
 	}
 	return advice(s, phase, signatures[0], w), nil
@@ -117,8 +117,11 @@ func advice(s Snapshot, phase script.Phase, first *sshsig.Signature, w *warrant.
 	case len(s.Policy.SignersOf(key)) == 0:
 		say("the first signature is by %s, which the policy does not name: karpenter-provider-ssh, which reads no other, refuses it", sshsig.Fingerprint(key))
 	}
-	if w == nil && (s.Policy.Thresholds[phase] > 1 || slices.ContainsFunc(s.Policy.SignersOf(key), trustpolicy.Signer.Scoped)) {
+	if w == nil && (s.Policy.Thresholds[phase] > 1 || slices.ContainsFunc(s.Policy.SignersOf(key), narrow)) {
 		say("without a warrant scope and threshold hold here and at the relay only; a host takes the script from a signer for everything, or refuses it")
 	}
 	return warnings
 }
+
+// narrow tells a signer who may not vouch for everything.
+func narrow(s trustpolicy.Signer) bool { return len(s.Profiles)+len(s.Phases)+len(s.Targets) > 0 }

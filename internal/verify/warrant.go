@@ -91,8 +91,11 @@ func leavesAsSigned(w *warrant.Warrant, p *object.JoinProfile, phase script.Phas
 	if phase != script.Install && phase != script.Join {
 		return nil
 	}
-	for leaving, named := range map[script.Phase]string{script.Leave: w.LeaveSHA256, script.Uninstall: w.UninstallSHA256} {
-		text := p.Scripts[leaving]
+	for _, leaving := range []script.Phase{script.Leave, script.Uninstall} {
+		named, text := w.LeaveSHA256, p.Scripts[leaving]
+		if leaving == script.Uninstall {
+			named = w.UninstallSHA256
+		}
 		if named == "" {
 			other := all[leaving]
 			// check: WarrantMismatch: a stolen key could sign a leave script that is good for ever
@@ -111,11 +114,17 @@ func leavesAsSigned(w *warrant.Warrant, p *object.JoinProfile, phase script.Phas
 }
 
 // warranted judges what a warrant says of time, place and version; nil is a script without one.
-func warranted(s Snapshot, w *warrant.Warrant) error {
+func warranted(s Snapshot, profile string, w *warrant.Warrant) error {
+	floor, _ := s.Policy.Floor(profile)
 	if w == nil {
 		// check: WarrantMissing: without a warrant a script is good on every host, for ever
 		if s.Policy.RequireWarrant {
 			return decision.Errorf(decision.WarrantMissing, "the policy requires a warrant").
+				Try("hostwarrant sign -i FILE --key KEY --serial N --target T")
+		}
+		// check: SerialRollback: a script from before there were serials is older than any floor
+		if floor > 0 {
+			return decision.Errorf(decision.SerialRollback, "the script has no serial, and the policy's floor is %d", floor).
 				Try("hostwarrant sign -i FILE --key KEY --serial N --target T")
 		}
 		return nil
@@ -124,7 +133,7 @@ func warranted(s Snapshot, w *warrant.Warrant) error {
 		return err
 	}
 	// check: SerialRollback: a version with a known fault must not come back
-	if floor, _ := s.Policy.Floor(w.Profile); w.Serial < floor {
+	if w.Serial < floor {
 		return decision.Errorf(decision.SerialRollback, "serial %d is below %d, the policy's floor", w.Serial, floor).
 			Try("sign a higher serial: hostwarrant sign -i FILE --key KEY --serial N")
 	}

@@ -192,6 +192,13 @@ func clusters(v *version, ids ...string) {
 	}
 }
 
+func TestAFloorStopsScriptsFromBeforeThereWereSerials(t *testing.T) {
+	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer)+"floors: {tls: 1}\n", root), Now: testkit.Now()}
+	wantDecision(t, verify.JoinProfile(s, author{signer, t}.profile("tls")), decision.SerialRollback, "install")
+	wantDecision(t, verify.JoinProfile(s, author{signer, t}.profile("other")), decision.Verified, "")
+}
+
 func TestPhaseReadsTheWarrantsOfAll(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer), root), ClusterID: "prod-1", Now: testkit.Now()}
