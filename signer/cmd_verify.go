@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -21,13 +22,16 @@ PATH is a YAML or JSON file of one or more objects (lists too), "-" for stdin, o
 depth, or of phase scripts with detached signatures (join.sh and join.sh.sig). Other kinds are named on stderr and
 skipped. Text that could be read in two ways (duplicate keys, aliases, anchors) is refused.
 
+Where bytes were changed, put the signed source beside what a tool made of it: the first byte that differs is named.
+
 Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, or it could not be decided.`,
 		Example: `  hostwarrant verify profile.yaml --policy keys/trust-policy.yaml --root keys/root.pub
+  helm template chart | hostwarrant verify - scripts/ --policy policy.yaml --root root.pub
   kubectl get sshjoinprofiles -o yaml | hostwarrant verify - --policy policy.yaml --root root.pub --cluster prod-1 -o json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, paths []string) error {
-			if format != "text" && format != "json" {
-				return usage("-o takes text or json, not %q", format)
+			if !slices.Contains([]string{"text", "json", "sarif"}, format) {
+				return usage("-o takes text, json or sarif, not %q", format)
 			}
 			anchor, err := t.anchor()
 			if err != nil {
@@ -42,7 +46,7 @@ Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, 
 	}
 	t.flags(cmd)
 	cmd.Flags().StringVar(&policy, "policy", "", "TrustPolicy object, or its document with signatures in FILE.sig (required)")
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, json or sarif")
 	cmd.Flags().StringVar(&profile, "profile", "", "profile name of a directory of scripts (default: the directory's own name)")
 	required(cmd, "policy")
 	return cmd
@@ -100,6 +104,9 @@ func (c *cli) printVerdicts(all []verdict, format string) error {
 		for _, w := range v.Decision.Warnings {
 			c.say("warning", "%s: %s", place(v.Path, v.Document), w)
 		}
+	}
+	if format == "sarif" {
+		return c.printSARIF(all)
 	}
 	if format == "json" {
 		rows := []row{}
