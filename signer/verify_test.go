@@ -73,7 +73,7 @@ func (w *world) badProfiles() map[string]bad {
 		"CRLF":                         w.other(strings.ReplaceAll(join, "\n", "\r\n"), "NewlineChanged"),
 		"a template":                   w.other("echo {{ .Name }}\n", "TemplateFound"),
 		"a NUL":                        w.other("echo \x00\n", "Malformed"),
-		"a warrant":                    w.other("#warrant: v1\n", "WarrantMalformed"),
+		"a warrant put in":             w.other("#warrant: v1\n", "BytesChanged"),
 		"an empty script":              w.other("", "Malformed"),
 		"text before the armor":        {good, w.edited(func(s string) string { return "x\n" + s }), "SignatureMalformed"},
 		"text behind the armor":        {good, w.edited(func(s string) string { return s + "x\n" }), "SignatureMalformed"},

@@ -19,7 +19,9 @@ func TestCertificates(t *testing.T) {
 	root, ca, user := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ecdsa256"), testkit.NewSigner(t, "ed25519")
 	other := testkit.NewSigner(t, "ed25519")
 	document := strings.Replace(testkit.PolicyDocument(ca), "name: signer-0", "name: ca, certAuthority: true, profiles: [tls*]", 1)
-	revoked := func(key testkit.Signer) string { return document + "revoked: {signers: [\"" + key.Fingerprint + "\"]}\n" }
+	revoked := func(key testkit.Signer) string {
+		return document + "revoked: {signers: [\"" + key.Fingerprint + "\"]}\n"
+	}
 	plain := testkit.PolicyDocument(user)
 	names := []string{"install@tls", "join@tls", "leave@tls", "uninstall@tls", "kpssh"}
 	tests := map[string]struct {

@@ -16,13 +16,13 @@ import (
 // Warrants reads the warrants of a profile's scripts and checks that they agree
 // with the object and with each other. It gives nil where no script has one. It
 // needs no policy and no time, so that the CLI asks the same before it signs.
-// The error carries WarrantMalformed, WarrantMissing or WarrantMismatch.
+// With an error it gives those that it could read; the error carries WarrantMalformed, WarrantMissing or WarrantMismatch.
 func Warrants(p *object.JoinProfile) (map[script.Phase]*warrant.Warrant, error) {
 	all := map[script.Phase]*warrant.Warrant{}
 	for _, phase := range p.Phases() {
 		w, err := warrant.Find([]byte(p.Scripts[phase]))
 		if err != nil {
-			return nil, decision.From(err).At(string(phase))
+			return all, decision.From(err).At(string(phase))
 		}
 		if w != nil {
 			all[phase] = w
@@ -35,11 +35,11 @@ func Warrants(p *object.JoinProfile) (map[script.Phase]*warrant.Warrant, error) 
 		w := all[phase]
 		// check: WarrantMissing: a script without limits beside limited ones is the one a thief would carry
 		if w == nil {
-			return nil, decision.Errorf(decision.WarrantMissing, "other phases of the profile have a warrant, this one has none").
+			return all, decision.Errorf(decision.WarrantMissing, "other phases of the profile have a warrant, this one has none").
 				At(string(phase)).Try("hostwarrant sign -i FILE --key KEY --serial N --target T")
 		}
 		if err := agrees(w, p, phase, all); err != nil {
-			return nil, decision.From(err).At(string(phase)).Try("hostwarrant sign -i FILE --key KEY writes them anew")
+			return all, decision.From(err).At(string(phase)).Try("hostwarrant sign -i FILE --key KEY writes them anew")
 		}
 	}
 	return all, nil
