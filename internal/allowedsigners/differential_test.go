@@ -28,7 +28,7 @@ func TestDifferential(t *testing.T) {
 	testkit.Tool(t, "ssh-keygen")
 	seed, count := rand.Uint64(), 5200
 	if testing.Short() {
-		count = 600
+		count = 120
 	}
 	seed, count = setting(t, seedVariable, seed), int(setting(t, casesVariable, uint64(count)))
 	t.Logf("%d cases from seed %d; again with %s=%d", count, seed, seedVariable, seed)

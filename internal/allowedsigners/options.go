@@ -1,6 +1,7 @@
 package allowedsigners
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -8,7 +9,8 @@ import (
 // options are what a line says beside its principals.
 type options struct {
 	authority  bool
-	namespaces *patterns // nil: any
+	limited    bool // to namespaces
+	namespaces patterns
 	validAfter time.Time // zero: from ever
 	// validBefore is the last second of the term, as ssh-keygen reads it.
 	validBefore time.Time // zero: for ever
@@ -65,24 +67,25 @@ func cutValue(rest string) (value, after string, quoted bool, err error) {
 }
 
 func (o *options) set(name, value string, quoted bool) (err error) {
+	wantsValue := name != "cert-authority"
+	// check: Malformed: ssh-keygen skips the line; to drop the option alone would drop a limit
+	if !slices.Contains([]string{"cert-authority", "namespaces", "valid-after", "valid-before"}, name) {
+		return malformed("unknown option %.40q", name).Try("known are cert-authority, namespaces, valid-after and valid-before")
+	}
 	// check: Malformed: a limit that is not a limit would be lost
-	if quoted == (name == "cert-authority") {
-		return malformed("option %.40q has a value that it must not have, or lacks one", name)
+	if quoted != wantsValue {
+		return malformed("option %s has a value that it must not have, or lacks one", name)
 	}
 	switch name {
 	case "cert-authority":
 		o.authority = true
 	case "namespaces":
-		var p patterns
-		p, err = parsePatterns(value)
-		o.namespaces = &p
+		o.namespaces, err = parsePatterns(value)
+		o.limited = true
 	case "valid-after":
-		o.validAfter, err = parseTime(value)
+		o.validAfter, err = ParseTime(value)
 	case "valid-before":
-		o.validBefore, err = parseTime(value)
-	default:
-		// ssh-keygen skips the line; to drop the option alone would drop a limit.
-		return malformed("unknown option %.40q", name).Try("known are cert-authority, namespaces, valid-after and valid-before")
+		o.validBefore, err = ParseTime(value)
 	}
 	return err
 }
@@ -96,9 +99,9 @@ func (o *options) check() error {
 	return nil
 }
 
-// parseTime reads YYYYMMDDZ, YYYYMMDDHHMMZ or YYYYMMDDHHMMSSZ. Without the Z the
+// ParseTime reads YYYYMMDDZ, YYYYMMDDHHMMZ or YYYYMMDDHHMMSSZ. Without the Z the
 // time would be local to whoever reads it.
-func parseTime(text string) (time.Time, error) {
+func ParseTime(text string) (time.Time, error) {
 	layout := map[int]string{9: "20060102Z", 13: "200601021504Z", 15: "20060102150405Z"}[len(text)]
 	t, err := time.Parse(layout, text)
 	// check: Malformed: the host's time zone would decide, or a date that does not exist would become another

@@ -99,7 +99,7 @@ func (e entry) allows(identity, namespace string, sig *sshsig.Signature, now tim
 		}
 	}
 	// check: SignerScope: a key listed for one use must not serve another
-	if e.options.namespaces != nil && !e.options.namespaces.match(namespace) {
+	if e.options.limited && !e.options.namespaces.match(namespace) {
 		return decision.Errorf(decision.SignerScope, "line %d has the key, but not for namespace %.80q", e.line, namespace)
 	}
 	return e.allowsTime(now)
