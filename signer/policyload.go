@@ -23,7 +23,7 @@ func (t *trust) flags(cmd *cobra.Command) {
 }
 
 func (t *trust) register(cmd *cobra.Command, must string) {
-	cmd.Flags().StringVar(&t.roots, "root", "", "file of the root public keys, one OpenSSH line each"+must)
+	cmd.Flags().StringVar(&t.roots, "root", "", "file of the root public keys (OpenSSH lines or PEM), or a roots statement"+must)
 	cmd.Flags().StringVar(&t.cluster, "cluster", trustpolicy.AnyCluster, "id of the cluster to answer for, as its anchor names it")
 }
 
@@ -121,6 +121,10 @@ func (c *cli) snapshot(path string, a verify.Anchor) (verify.Snapshot, error) {
 	if err != nil {
 		return verify.Snapshot{}, err
 	}
+	return c.snapshotOf(path, t, a)
+}
+
+func (c *cli) snapshotOf(path string, t *object.TrustPolicy, a verify.Anchor) (verify.Snapshot, error) {
 	now := c.now()
 	signed := t.Signed()
 	p, err := trustpolicy.Verify(signed, a.Roots, a.ClusterID, now)

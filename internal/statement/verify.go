@@ -84,7 +84,7 @@ func (s *Statement) signedByItself(signed Signed) error {
 	}
 	// check: ThresholdNotMet: a typing error in a new key would lock everybody out
 	if len(own) < s.Roots.Threshold {
-		return tooFew(len(own), s.Roots.Threshold, "of its own new root keys")
+		return tooFew(len(own), s.Roots.Threshold, "its own new root keys")
 	}
 	return nil
 }

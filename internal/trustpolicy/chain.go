@@ -60,6 +60,16 @@ func walk(chain []statement.Signed, anchor *Roots) (generations []*Roots, links 
 	return generations, links, nil
 }
 
+// Follow gives the roots that a chain leads to from r, for whoever is to sign next.
+// Whether the links are for a cluster, and in time, is asked by Verify.
+func (r *Roots) Follow(chain []statement.Signed) (*Roots, error) {
+	generations, _, err := walk(chain, r)
+	if err != nil {
+		return nil, err
+	}
+	return generations[len(generations)-1], nil
+}
+
 // checkLinks checks what of the links depends on the reader: its cluster and its clock.
 func (p *Policy) checkLinks(clusterID string, now time.Time) error {
 	for _, link := range p.links {

@@ -113,6 +113,9 @@ func (s Signer) Covers(profile string, phase script.Phase) bool {
 	return inProfiles && inPhases
 }
 
+// Scoped reports whether the signer may vouch for less than everything.
+func (s Signer) Scoped() bool { return len(s.Profiles)+len(s.Phases)+len(s.Targets) > 0 }
+
 // TrustedSigners are the public key lines that may stand in
 // SSHHost.spec.trustedSigners: every key that signs and is not revoked, once, in
 // order. An authority is none of them: listed there, its own key would count.
