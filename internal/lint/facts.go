@@ -44,6 +44,7 @@ type use struct {
 	quoted bool
 
 	hereString bool
+	untraced   bool         // xtrace shows the name and not the value: in the words of for and case, in redirections
 	word       *syntax.Word // outermost word within stmt
 }
 
@@ -90,16 +91,9 @@ func (g *gatherer) enter(n syntax.Node) {
 	case *syntax.Comment:
 		g.comments = append(g.comments, *n)
 	case *syntax.Assign:
-		outer := -1
-		if len(g.current) > 0 {
-			outer = g.current[len(g.current)-1]
-		}
-		g.current = append(g.current, len(g.assigns))
-		g.assigns = append(g.assigns, assign{node: n, stmt: g.innermost(), outer: outer})
-		if n.Name != nil {
-			g.assigns[len(g.assigns)-1].name = n.Name.Value
-			g.assigned[n.Name.Value] = g.assigned[n.Name.Value] || !n.Naked
-		}
+		g.assign(n.Name, n)
+	case *syntax.WordIter: // for gives its variable each of the words
+		g.assign(n.Name, &syntax.Assign{Name: n.Name})
 	case *syntax.ParamExp:
 		if n.Param == nil {
 			return
@@ -113,6 +107,20 @@ func (g *gatherer) enter(n syntax.Node) {
 			g.use(u)
 		}
 	}
+}
+
+// assign notes that a variable gets a value, which holds what is used until the node is left.
+func (g *gatherer) assign(name *syntax.Lit, n *syntax.Assign) {
+	a := assign{node: n, stmt: g.innermost(), outer: -1}
+	if len(g.current) > 0 {
+		a.outer = g.current[len(g.current)-1]
+	}
+	if name != nil {
+		a.name = name.Value
+		g.assigned[name.Value] = g.assigned[name.Value] || !n.Naked
+	}
+	g.current = append(g.current, len(g.assigns))
+	g.assigns = append(g.assigns, a)
 }
 
 func (g *gatherer) use(u use) {
@@ -135,7 +143,7 @@ func (g *gatherer) leave() {
 	switch top.(type) {
 	case *syntax.Stmt:
 		g.stmt = g.stmt[:len(g.stmt)-1]
-	case *syntax.Assign:
+	case *syntax.Assign, *syntax.WordIter:
 		g.current = g.current[:len(g.current)-1]
 	}
 }
@@ -186,6 +194,7 @@ func (g *gatherer) classify(exp *syntax.ParamExp) use {
 			}
 		case *syntax.CallExpr, *syntax.WordIter, *syntax.ArrayElem:
 			u.place = argument
+			_, u.untraced = n.(*syntax.WordIter)
 			return u
 		case *syntax.Assign:
 			u.place = assignment
@@ -194,9 +203,12 @@ func (g *gatherer) classify(exp *syntax.ParamExp) use {
 			}
 			return u
 		case *syntax.Redirect:
-			u.place, u.hereString = redirectPlace(n, u.word), n.Op == syntax.WordHdoc
+			u.place, u.hereString, u.untraced = redirectPlace(n, u.word), n.Op == syntax.WordHdoc, true
 			return u
-		case *syntax.Stmt, *syntax.CaseClause, *syntax.CaseItem, *syntax.TestClause:
+		case *syntax.CaseClause, *syntax.CaseItem:
+			u.untraced = true
+			return u
+		case *syntax.Stmt, *syntax.TestClause:
 			return u
 		}
 	}

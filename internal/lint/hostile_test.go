@@ -108,6 +108,9 @@ func FuzzLint(f *testing.F) {
 			if found.Line < 1 || found.Col < 1 || found.EndLine > last || backwards {
 				t.Errorf("place of %+v in %q", found, text)
 			}
+			if strings.ContainsAny(found.Message+found.Hint, "\n\r\x1b") {
+				t.Errorf("raw text: %+v", found)
+			}
 			if i > 0 && r.Findings[i-1].Line > found.Line {
 				t.Errorf("not sorted: %+v", r.Findings)
 			}

@@ -1,11 +1,12 @@
 package lint
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"sort"
 	"unicode/utf8"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
 
 // places turns byte offsets into lines and columns.
@@ -35,8 +36,12 @@ func (p *places) at(offset int) (line, col int) {
 	return line, int(p.runes[offset]-p.runes[p.starts[line-1]]) + 1
 }
 
+// maxText bounds message and hint: they are lines for people.
+const maxText = 400
+
 func (p *places) finding(h hit) Finding {
-	f := Finding{Rule: h.rule, Severity: h.level, Message: h.message, Hint: h.hint}
+	// Both may quote words of the script, which a terminal must not obey.
+	f := Finding{Rule: h.rule, Severity: h.level, Message: decision.OneLine(h.message, maxText), Hint: decision.OneLine(h.hint, maxText)}
 	f.Line, f.Col = p.at(h.start)
 	f.EndLine, f.EndCol = p.at(max(h.start, h.end))
 	return f
@@ -48,6 +53,3 @@ func sortHits(all []hit) {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.rule, b.rule))
 	})
 }
-
-// trimmed takes blank ends off a comment.
-func trimmed(text string) string { return string(bytes.TrimSpace([]byte(text))) }

@@ -10,25 +10,11 @@ import (
 
 // heldStdout finds background children that keep stdout or stderr: sshd, and the shim, wait for the end of both.
 func heldStdout(s *source) []hit {
-	var waits uint
-	all, silent := []hit{}, uint(0)
-	for _, c := range s.facts.commands {
-		if c.name == "wait" {
-			waits = c.call.Pos().Offset()
-		}
-		if len(c.wrappers) == 1 && c.wrappers[0] == "exec" && c.name == "" && quiet(c.stmt) && silent == 0 {
-			silent = c.stmt.Pos().Offset()
-		}
-	}
+	silent, lastWait := s.silence()
+	var all []hit
 	for _, stmt := range s.facts.stmts {
-		call, ok := stmt.Cmd.(*syntax.CallExpr)
-		if ok && len(call.Args) == 1 && quiet(stmt) && silent == 0 {
-			if name, _ := literal(call.Args[0]); name == "exec" {
-				silent = max(1, stmt.Pos().Offset())
-			}
-		}
 		here := stmt.Pos().Offset()
-		if !stmt.Background || waits > here || silent > 0 && silent < here || s.quietAround(stmt) || s.facts.above[stmt].substituted {
+		if !stmt.Background || here < lastWait || here > silent || s.facts.above[stmt].substituted || s.quietAround(stmt) {
 			continue
 		}
 		all = append(all, on(stmt, Warning, "a background child holds stdout or stderr, and the run does not end before it does",
@@ -37,35 +23,66 @@ func heldStdout(s *source) []hit {
 	return all
 }
 
+// silence finds where the script sends its own streams away for good (exec >FILE 2>&1), and where it last waits.
+func (s *source) silence() (silent, lastWait uint) {
+	silent = uint(len(s.text))
+	for _, c := range s.facts.commands {
+		at := c.call.Pos().Offset()
+		if c.name == "exec" && len(c.args) == 0 && streams(c.stmt) == both() {
+			silent = min(silent, at)
+		}
+		if c.name == "wait" {
+			lastWait = max(lastWait, at)
+		}
+	}
+	return silent, lastWait
+}
+
 // quietAround tells whether a statement, all that it runs, or a block around it has its streams sent away.
 func (s *source) quietAround(stmt *syntax.Stmt) bool {
 	for at := stmt; at != nil; at = s.facts.above[at].parent {
-		if quiet(at) || commandOf(at).name == "systemd-run" {
+		if streams(at) == both() || commandOf(at).name == "systemd-run" {
 			return true
 		}
 	}
-	return quietInside(stmt)
+	return inside(stmt) == both()
 }
 
-// quietInside tells whether the last command of a list, pipeline or block sends its streams away.
-func quietInside(stmt *syntax.Stmt) bool {
+// away says which of stdout and stderr go elsewhere.
+type away struct{ out, err bool }
+
+func both() away { return away{true, true} }
+
+// inside tells what all commands of a list, pipeline or block send away.
+func inside(stmt *syntax.Stmt) away {
+	own := streams(stmt)
 	var inner []*syntax.Stmt
 	switch c := stmt.Cmd.(type) {
 	case *syntax.BinaryCmd:
 		inner = []*syntax.Stmt{c.X, c.Y}
+		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll { // the first one's stdout is the pipe
+			x, y := inside(c.X), inside(c.Y)
+			return away{own.out || y.out, own.err || y.err && (x.err || c.Op == syntax.PipeAll)}
+		}
 	case *syntax.Block:
 		inner = c.Stmts
 	case *syntax.Subshell:
 		inner = c.Stmts
-	default:
-		return false
 	}
-	return len(inner) > 0 && !slices.ContainsFunc(inner, func(s *syntax.Stmt) bool { return !quiet(s) && !quietInside(s) })
+	if len(inner) == 0 {
+		return own
+	}
+	all := both()
+	for _, i := range inner {
+		w := inside(i)
+		all = away{all.out && w.out, all.err && w.err}
+	}
+	return away{own.out || all.out, own.err || all.err}
 }
 
-// quiet tells whether stdout and stderr of a statement both go elsewhere.
-func quiet(stmt *syntax.Stmt) bool {
-	out, err := false, false
+// streams tells what a statement's own redirections send away.
+func streams(stmt *syntax.Stmt) away {
+	var a away
 	for _, r := range stmt.Redirs {
 		fd := "1"
 		if r.N != nil {
@@ -74,18 +91,18 @@ func quiet(stmt *syntax.Stmt) bool {
 		to, _ := literal(r.Word)
 		switch {
 		case r.Op == syntax.RdrAll || r.Op == syntax.AppAll:
-			out, err = true, true
+			a = both()
 		case r.Op == syntax.DplOut && r.N == nil && to != "" && strings.Trim(to, "0123456789-") != "":
-			out, err = true, true // >&file
+			a = both() // >&file
 		case r.Op == syntax.DplOut && to == "-", isOutput(r):
-			out, err = out || fd == "1", err || fd == "2"
+			a = away{a.out || fd == "1", a.err || fd == "2"}
 		case r.Op == syntax.DplOut && fd == "2" && to == "1":
-			err = out
+			a.err = a.out
 		case r.Op == syntax.DplOut && fd == "1" && to == "2":
-			out = err
+			a.out = a.err
 		}
 	}
-	return out && err
+	return a
 }
 
 // guards are the directories and files that hold hostwarrant on a host (docs/spec/shim.md).

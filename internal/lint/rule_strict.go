@@ -13,7 +13,7 @@ func missingStrictMode(s *source) []hit {
 	missing := []string{"errexit", "nounset", "pipefail"}
 	for _, stmt := range s.file.Stmts {
 		c := commandOf(stmt)
-		if c.name == "set" {
+		if c.name == "set" && !stmt.Background {
 			for _, o := range setOptions(c.args) {
 				if o.on {
 					missing = slices.DeleteFunc(missing, func(m string) bool { return m == o.name })
@@ -35,7 +35,7 @@ func missingStrictMode(s *source) []hit {
 
 // preamble tells the statements that cannot fail in a way that matters.
 func preamble(stmt *syntax.Stmt, c command) bool {
-	if len(stmt.Redirs) > 0 || runs(stmt) {
+	if len(stmt.Redirs) > 0 || stmt.Background || runs(stmt) {
 		return false
 	}
 	switch n := stmt.Cmd.(type) {

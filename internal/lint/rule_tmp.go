@@ -43,8 +43,7 @@ func fixedTmpName(s *source) []hit {
 	return all
 }
 
-// tmpName gives the guessable name that a word holds, or "". What holds an expansion counts only where
-// the name up to it, or the process id, can be guessed.
+// tmpName gives the guessable name that a word holds, or "".
 func tmpName(w *syntax.Word) string {
 	text, whole := prefix(w)
 	if i := strings.Index(text, "=/"); i >= 0 {
@@ -56,21 +55,24 @@ func tmpName(w *syntax.Word) string {
 			continue
 		}
 		name, _, deeper := strings.Cut(rest, "/")
-		if name != "" && !strings.Contains(name, "*") && (whole || deeper || hasPid(w)) {
+		if (name != "" || !whole) && !strings.Contains(name, "*") && (whole || name != "" && deeper || guessable(w)) {
 			return dir + name
 		}
 	}
 	return ""
 }
 
-// hasPid tells whether the process id is all that varies in a name.
-func hasPid(w *syntax.Word) bool {
-	found := false
+// guessable tells whether all that a word expands is known to others: the process id, the host, a parameter.
+func guessable(w *syntax.Word) bool {
+	known := true
 	syntax.Walk(w, func(n syntax.Node) bool {
-		if exp, ok := n.(*syntax.ParamExp); ok && exp.Param != nil && exp.Param.Value == "$" {
-			found = true
+		switch n := n.(type) {
+		case *syntax.ParamExp:
+			known = known && n.Param != nil && (isParam(n.Param.Value) || slices.Contains([]string{"$", "PPID", "UID", "EUID", "USER", "HOSTNAME"}, n.Param.Value))
+		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ArithmExp:
+			known = false
 		}
-		return !found
+		return known
 	})
-	return found
+	return known
 }

@@ -38,11 +38,8 @@ func traceSecrets(s *source) []hit {
 
 // isTraced tells whether xtrace prints the value of a secret.
 func (s *source) isTraced(u use) bool {
-	return s.facts.secrets[u.name] && u.shows() && u.printed() && s.flow.before[u.stmt].traced
+	return s.facts.secrets[u.name] && u.shows() && !u.untraced && s.flow.before[u.stmt].traced
 }
-
-// printed tells the places that xtrace prints.
-func (u use) printed() bool { return u.place != hereDoc && u.place != redirected && !u.hereString }
 
 func lastBefore(tracers []*syntax.Stmt, u use) *syntax.Stmt {
 	last := tracers[0]
@@ -67,4 +64,29 @@ func (s *source) list(uses []use) string {
 		all = append(all[:3], fmt.Sprintf("and %d more", len(all)-3))
 	}
 	return strings.Join(all, ", ")
+}
+
+// secretArgument finds secrets on the command line of programs: every user of the host can read it in /proc.
+func secretArgument(s *source) []hit {
+	var all []hit
+	seen := map[*syntax.Stmt]bool{}
+	for _, u := range s.facts.uses {
+		if u.place != argument || !s.facts.secrets[u.name] || !u.shows() || seen[u.stmt] {
+			continue
+		}
+		c := commandOf(u.stmt)
+		if c.name == "" || len(c.wrappers) == 0 && (isBuiltinCommand(c.name) || s.flow.funcs[c.name] != nil) {
+			continue
+		}
+		seen[u.stmt] = true
+		all = append(all, on(u.exp, Warning, u.name+" is an argument of "+c.name+", and every user of the host can read arguments while it runs",
+			"hand it over on stdin, or in a file that umask 077 hides"))
+	}
+	return all
+}
+
+// isBuiltinCommand tells the commands that bash runs itself, without a process of their own.
+func isBuiltinCommand(name string) bool {
+	return slices.Contains([]string{":", ".", "[", "alias", "cd", "echo", "eval", "exit", "export", "false", "hash", "let", "local", "mapfile", "printf",
+		"read", "readonly", "return", "set", "shift", "source", "test", "trap", "true", "type", "unset", "wait"}, name)
 }

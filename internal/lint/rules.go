@@ -44,6 +44,7 @@ func rules() []rule {
 		{"arithmetic-parameter", Warning, "A parameter is evaluated as arithmetic, which can run commands", true, false, arithmeticParameter},
 		{"trace-secrets", Error, "set -x prints secrets into logs", true, false, traceSecrets},
 		{"world-readable-secret", Error, "A secret is written to a file that everybody may read", true, false, worldReadableSecret},
+		{"secret-argument", Warning, "A secret is an argument of a program, which every user can read", true, false, secretArgument},
 		{"fixed-tmp-name", Warning, "A fixed name in a directory where everybody may write", true, false, fixedTmpName},
 		{"undeclared-parameter", Error, "A KPSSH_ name that the script will not be given", true, false, undeclaredParameter},
 		{"unused-parameter", Warning, "The warrant declares a parameter that the script does not use", true, false, unusedParameter},

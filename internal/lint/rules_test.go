@@ -276,24 +276,46 @@ func TestWorldReadableSecret(t *testing.T) {
 	})
 }
 
+func TestSecretArgument(t *testing.T) {
+	check(t, "secret-argument", map[string]example{
+		"a flag":                          {text: lines(`kubeadm join --token "$KPSSH_BOOTSTRAP_TOKEN" x`), want: []string{"1 warning"}},
+		"a header":                        {text: lines(`curl -H "Authorization: Bearer ${KPSSH_SECRET_T}" x`), want: []string{"1 warning"}},
+		"through a variable":              {text: lines("t=$KPSSH_BOOTSTRAP_TOKEN", `kubeadm join --token "$t"`), want: []string{"2 warning"}},
+		"a builtin's name run by another": {text: lines(`sudo echo "$KPSSH_BOOTSTRAP_TOKEN"`), want: []string{"1 warning"}},
+		"in a substitution":               {text: lines(`x=$(openssl passwd "$KPSSH_SECRET_T")`), want: []string{"1 warning"}},
+		"once for a command":              {text: lines(`x "$KPSSH_SECRET_T" "$KPSSH_SECRET_T"`), want: []string{"1 warning"}},
+
+		"a builtin":          {text: lines(`printf %s "$KPSSH_BOOTSTRAP_TOKEN" | x`, `[ -n "$KPSSH_BOOTSTRAP_TOKEN" ]`, `[[ -n $KPSSH_BOOTSTRAP_TOKEN ]]`)},
+		"a function":         {text: lines(`f() { :; }`, `f "$KPSSH_BOOTSTRAP_TOKEN"`)},
+		"a here-document":    {text: lines("x <<EOF", "$KPSSH_BOOTSTRAP_TOKEN", "EOF")},
+		"a here string":      {text: lines(`x <<< "$KPSSH_BOOTSTRAP_TOKEN"`)},
+		"in the environment": {text: lines(`T="$KPSSH_BOOTSTRAP_TOKEN" x`)},
+		"whether it is set":  {text: lines(`x ${KPSSH_BOOTSTRAP_TOKEN:+--token-given}`)},
+		"no secret":          {text: lines(`x "$KPSSH_NODE_NAME"`)},
+	})
+}
+
 func TestFixedTmpName(t *testing.T) {
 	check(t, "fixed-tmp-name", map[string]example{
-		"an argument":        {text: strict + "curl -o /tmp/nodeadm x\n", want: []string{"2 warning"}},
-		"a redirection":      {text: strict + "echo > /var/tmp/x\n", want: []string{"2 warning"}},
-		"an assignment":      {text: strict + "f=/tmp/x\n", want: []string{"2 warning"}},
-		"a flag":             {text: strict + "tar --file=/tmp/x\n", want: []string{"2 warning"}},
-		"the process id":     {text: strict + "echo > /tmp/x.$$\n", want: []string{"2 warning"}},
-		"a fixed directory":  {text: strict + `cp a "/tmp/d/$x"` + "\n", want: []string{"2 warning"}},
-		"in quotes":          {text: strict + `cp a '/tmp/x'` + "\n", want: []string{"2 warning"}},
-		"once for each name": {text: strict + "cp a /tmp/x\ncp /tmp/x b\ncp /tmp/y c\n", want: []string{"2 warning", "4 warning"}},
+		"an argument":            {text: strict + "curl -o /tmp/nodeadm x\n", want: []string{"2 warning"}},
+		"a redirection":          {text: strict + "echo > /var/tmp/x\n", want: []string{"2 warning"}},
+		"an assignment":          {text: strict + "f=/tmp/x\n", want: []string{"2 warning"}},
+		"a flag":                 {text: strict + "tar --file=/tmp/x\n", want: []string{"2 warning"}},
+		"the process id":         {text: strict + "echo > /tmp/x.$$\n", want: []string{"2 warning"}},
+		"a parameter":            {text: strict + `cp a "/tmp/$KPSSH_NODE_NAME"` + "\n", want: []string{"2 warning"}},
+		"a name and a parameter": {text: strict + `cp a "/tmp/x-$KPSSH_NODE_NAME.$$"` + "\n", want: []string{"2 warning"}},
+		"a fixed directory":      {text: strict + `cp a "/tmp/d/$x"` + "\n", want: []string{"2 warning"}},
+		"in quotes":              {text: strict + `cp a '/tmp/x'` + "\n", want: []string{"2 warning"}},
+		"once for each name":     {text: strict + "cp a /tmp/x\ncp /tmp/x b\ncp /tmp/y c\n", want: []string{"2 warning", "4 warning"}},
 
-		"mktemp":               {text: strict + "f=$(mktemp /tmp/x.XXXXXX)\n"},
-		"a name from mktemp":   {text: strict + `cp a "$d/x"` + "\n"},
-		"a name nobody knows":  {text: strict + `cp a "/tmp/$name"` + "\n"},
-		"the directory itself": {text: strict + "cd /tmp; ls /tmp/\n"},
-		"removing":             {text: strict + "rm -f /tmp/x; rm -rf /tmp/*\n"},
-		"another tmp":          {text: strict + "cp a /srv/tmp/x; cp a /tmpfoo/x\n"},
-		"a message":            {text: strict + "echo /tmp/x\n"},
+		"mktemp":                            {text: strict + "f=$(mktemp /tmp/x.XXXXXX)\n"},
+		"a name from mktemp":                {text: strict + `cp a "$d/x"` + "\n"},
+		"a name half of which nobody knows": {text: strict + `cp a "/tmp/x.$$.$(uuidgen)"; cp a "/tmp/x.$r"` + "\n"},
+		"a name nobody knows":               {text: strict + `cp a "/tmp/$name"` + "\n"},
+		"the directory itself":              {text: strict + "cd /tmp; ls /tmp/\n"},
+		"removing":                          {text: strict + "rm -f /tmp/x; rm -rf /tmp/*\n"},
+		"another tmp":                       {text: strict + "cp a /srv/tmp/x; cp a /tmpfoo/x\n"},
+		"a message":                         {text: strict + "echo /tmp/x\n"},
 	})
 }
 
@@ -308,6 +330,11 @@ func TestHeldStdout(t *testing.T) {
 		"half of a list":          {text: strict + "{ a >/dev/null 2>&1; b; } &\n", want: []string{"2 warning"}},
 		"setsid holds it as well": {text: strict + "setsid daemon & disown\n", want: []string{"2 warning"}},
 		"waited for too early":    {text: strict + "wait\nsleep 9 &\n", want: []string{"3 warning"}},
+
+		"a pipeline that keeps stderr": {text: strict + "daemon | logger >/dev/null 2>&1 &\n", want: []string{"2 warning"}},
+		"a pipeline":                   {text: strict + "daemon 2>/dev/null | logger >/dev/null 2>&1 &\n"},
+		"a pipeline of both":           {text: strict + "daemon |& logger >/dev/null 2>&1 &\n"},
+		"a block whose stderr goes":    {text: strict + "{ a >x; b >y; } 2>/dev/null &\n"},
 
 		"both go away":              {text: strict + "daemon >/dev/null 2>&1 &\n"},
 		"both at once":              {text: strict + "daemon &>/var/log/x &\n"},
