@@ -22,11 +22,11 @@ const (
 )
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &cli{in: stdin, out: stdout, err: stderr, rand: rand.Reader, now: time.Now}
+	c := &cli{in: stdin, out: stdout, err: stderr, rand: rand.Reader, now: time.Now, program: programName(args[0])}
 	c.keys = keyring.Source{
 		Passphrase:  keyring.AskTerminal,
 		AgentSocket: os.Getenv("SSH_AUTH_SOCK"),
@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if password, set := os.LookupEnv("COSIGN_PASSWORD"); set {
 		c.keys.CosignPassword = []byte(password)
 	}
-	return c.run(ctx, args)
+	return c.run(ctx, arguments(c.program, args[1:]))
 }
 
 // cli is what the commands share.
@@ -45,6 +45,7 @@ type cli struct {
 	rand     io.Reader
 	now      func() time.Time
 	keys     keyring.Source
+	program  string // the name it was called by
 }
 
 func (c *cli) run(ctx context.Context, args []string) int {

@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"hostwarrant": main})
+	testscript.Main(m, map[string]func(){"hostwarrant": main, pluginName: main, completeName: main})
 }
 
 // The scripts call the real program as people do, beside the real ssh-keygen and ssh-agent.
@@ -40,16 +40,20 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// have is the condition [have:TOOL] or [have:sk-dummy]; where tools are required, it is never false.
+// have is the condition [have:TOOL], [have:/FILE] or [have:sk-dummy]; where tools are required, it is
+// never false.
 func have(cond string) (bool, error) {
 	tool, ok := strings.CutPrefix(cond, "have:")
 	if !ok {
 		return false, fmt.Errorf("no such condition")
 	}
 	var err error
-	if tool == "sk-dummy" {
+	switch {
+	case tool == "sk-dummy":
 		_, err = testkit.SKDummy()
-	} else {
+	case strings.HasPrefix(tool, "/"):
+		_, err = os.Stat(tool)
+	default:
 		_, err = exec.LookPath(tool)
 	}
 	if err != nil && testkit.Required() {
