@@ -135,7 +135,9 @@ func TestTheChainIsWalkedForward(t *testing.T) {
 		"the first version as another threshold": {l.policy("1", sign(l.sign(link(1, 1, l.a, l.b)), l.a), l.a, l.b), first, decision.RootFork},
 		"the first version as a statement":       {l.policy("1", sign(l.sign(link(1, 2, l.b, l.a)), l.a), l.a, l.b), first, decision.Verified},
 		"seventeen links":                        {l.policy("3", make([]statement.Signed, 17), l.c, l.d), first, decision.PolicyMalformed},
-		"a link that goes back":                  {l.policy("3", []statement.Signed{chain[0], chain[1], chain[0]}, l.c, l.d), first, decision.RootFork},
+		"a link that goes back":                  {l.policy("3", []statement.Signed{chain[0], chain[1], chain[0]}, l.c, l.d), first, decision.StatementRejected},
+		"a link twice":                           {l.policy("2", []statement.Signed{chain[0], chain[0]}, l.b), first, decision.StatementRejected},
+		"a fork behind what follows it":          {l.policy("3", []statement.Signed{chain[0], chain[1], l.sign(link(2, 1, l.b, l.d), l.a, l.b)}, l.c, l.d), first, decision.RootFork},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
