@@ -15,10 +15,14 @@ const maxIndent = 16
 // It only words a refusal: damaged bytes are refused either way.
 func SpaceChange(got []byte, matches func([]byte) bool) string {
 	lines := bytes.Split(got, []byte("\n"))
-	if at, stripped := withoutTrailing(lines); at > 0 && matches(stripped) {
+	// What indents a text often leaves a last line of blanks behind it.
+	signed := func(text []byte) bool {
+		return matches(text) || matches(append(bytes.TrimRight(text, "\n"), '\n'))
+	}
+	if at, stripped := withoutTrailing(lines); at > 0 && signed(stripped) {
 		return fmt.Sprintf("spaces were added at the end of line %d", at)
 	}
-	if n := indentation(lines); n > 0 && matches(dedented(lines, n)) {
+	if n := indentation(lines); n > 0 && signed(dedented(lines, n)) {
 		return fmt.Sprintf("every line was indented by %d", n)
 	}
 	for n := 1; n <= maxIndent; n++ {

@@ -14,6 +14,7 @@ func TestSpaceChange(t *testing.T) {
 		"a blank at a line end":      {signed, strings.Replace(signed, "then", "then ", 1), "spaces were added at the end of line 3"},
 		"a tab on a blank line":      {signed, strings.Replace(signed, "\n\n", "\n\t\n", 1), "spaces were added at the end of line 2"},
 		"indented":                   {signed, "  #!/bin/bash\n\n  if true; then\n    echo a\n  fi\n", "every line was indented by 2"},
+		"indented, with a last line": {signed, "  #!/bin/bash\n\n  if true; then\n    echo a\n  fi\n  \n", "every line was indented by 2"},
 		"its indentation lost":       {"    a\n\n    b\n", "a\n\nb\n", "every line lost its indentation of 4"},
 		"indented on some lines":     {signed, strings.Replace(signed, "  echo", "   echo", 1), ""},
 		"a letter":                   {signed, strings.Replace(signed, "echo a", "echo b", 1), ""},

@@ -14,49 +14,49 @@ import (
 
 // JoinProfile judges a whole SSHJoinProfile: every phase that has a script.
 func JoinProfile(s Snapshot, p *object.JoinProfile) decision.Decision {
-	d := decision.Admit(p.Kind, p.Name, fmt.Sprintf("%d phases vouched for", len(p.Phases())))
-	read := readWarrants(p)
-	for _, phase := range p.Phases() {
-		one := judged(s, p, phase, read)
-		if !one.Allowed() {
-			return one
-		}
-		d.Warnings = append(d.Warnings, one.Warnings...)
-	}
-	return d
+	return judged(s, p, p.Phases(), fmt.Sprintf("%d phases vouched for", len(p.Phases())), "")
 }
 
-// Phase judges one phase of an SSHJoinProfile, as the relay does before it runs it.
+// Phase judges one phase of an SSHJoinProfile, as the relay does before it runs
+// it. What the warrants say of each other is judged over all phases.
 func Phase(s Snapshot, p *object.JoinProfile, phase script.Phase) decision.Decision {
-	return judged(s, p, phase, readWarrants(p))
+	return judged(s, p, []script.Phase{phase}, "vouched for", string(phase))
 }
 
-// warrants are those of a profile, or why they cannot be believed.
-type warrants struct {
-	of  map[script.Phase]*warrant.Warrant
-	err error
-}
-
-func readWarrants(p *object.JoinProfile) warrants {
-	of, err := Warrants(p)
-	return warrants{of, err}
-}
-
-func judged(s Snapshot, p *object.JoinProfile, phase script.Phase, read warrants) decision.Decision {
-	warnings, err := judgePhase(s, p, phase, read)
-	if err != nil {
+// judged asks of each phase who signed it, then what its warrant says: as on the
+// host, what is wrong with a signature is answered first.
+func judged(s Snapshot, p *object.JoinProfile, phases []script.Phase, what, where string) decision.Decision {
+	deny := func(err error, phase script.Phase) decision.Decision {
 		e := decision.From(err)
 		if e.Where == "" {
 			e = e.At(string(phase))
 		}
 		return e.Denied(p.Kind, p.Name)
 	}
-	d := decision.Admit(p.Kind, p.Name, "vouched for")
-	d.Where, d.Warnings = string(phase), warnings
+	warrants, warrantsErr := Warrants(p)
+	d := decision.Admit(p.Kind, p.Name, what)
+	d.Where = where
+	for _, phase := range phases {
+		first, err := signedPhase(s, p, phase, warrants[phase])
+		if err != nil {
+			return deny(err, phase)
+		}
+		d.Warnings = append(d.Warnings, advice(s, phase, first, warrants[phase])...)
+	}
+	// check: WarrantMalformed,WarrantMissing,WarrantMismatch: limits that contradict each other are no limits
+	if warrantsErr != nil {
+		return deny(warrantsErr, "")
+	}
+	for _, phase := range phases {
+		if err := warranted(s, p.Name, warrants[phase]); err != nil {
+			return deny(err, phase)
+		}
+	}
 	return d
 }
 
-func judgePhase(s Snapshot, p *object.JoinProfile, phase script.Phase, read warrants) (warnings []string, err error) {
+// signedPhase wants enough good signatures over a script, and gives the first.
+func signedPhase(s Snapshot, p *object.JoinProfile, phase script.Phase, w *warrant.Warrant) (*sshsig.Signature, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
@@ -76,18 +76,7 @@ func judgePhase(s Snapshot, p *object.JoinProfile, phase script.Phase, read warr
 	if err != nil {
 		return nil, decision.From(err).Try("sign again: hostwarrant sign -i FILE --key KEY")
 	}
-	w := read.of[phase]
-	if err := vouched(s, claim{p, phase, targetsOf(w)}, signatures); err != nil {
-		return nil, err
-	}
-	// As on the host, what is wrong with a signature is answered before what is wrong with a warrant.
-	if read.err != nil {
-		return nil, read.err
-	}
-	if err := warranted(s, w); err != nil {
-		return nil, err
-	}
-	return advice(s, phase, signatures[0], w), nil
+	return signatures[0], vouched(s, claim{p, phase, targetsOf(w)}, signatures)
 }
 
 func targetsOf(w *warrant.Warrant) []string {
@@ -117,8 +106,11 @@ func advice(s Snapshot, phase script.Phase, first *sshsig.Signature, w *warrant.
 	case len(s.Policy.SignersOf(key)) == 0:
 		say("the first signature is by %s, which the policy does not name: karpenter-provider-ssh, which reads no other, refuses it", sshsig.Fingerprint(key))
 	}
-	if w == nil && (s.Policy.Thresholds[phase] > 1 || slices.ContainsFunc(s.Policy.SignersOf(key), trustpolicy.Signer.Scoped)) {
+	if w == nil && (s.Policy.Thresholds[phase] > 1 || slices.ContainsFunc(s.Policy.SignersOf(key), narrow)) {
 		say("without a warrant scope and threshold hold here and at the relay only; a host takes the script from a signer for everything, or refuses it")
 	}
 	return warnings
 }
+
+// narrow tells a signer who may not vouch for everything.
+func narrow(s trustpolicy.Signer) bool { return len(s.Profiles)+len(s.Phases)+len(s.Targets) > 0 }

@@ -16,13 +16,13 @@ import (
 // Warrants reads the warrants of a profile's scripts and checks that they agree
 // with the object and with each other. It gives nil where no script has one. It
 // needs no policy and no time, so that the CLI asks the same before it signs.
-// The error carries WarrantMalformed, WarrantMissing or WarrantMismatch.
+// With an error it gives those that it could read; the error carries WarrantMalformed, WarrantMissing or WarrantMismatch.
 func Warrants(p *object.JoinProfile) (map[script.Phase]*warrant.Warrant, error) {
 	all := map[script.Phase]*warrant.Warrant{}
 	for _, phase := range p.Phases() {
 		w, err := warrant.Find([]byte(p.Scripts[phase]))
 		if err != nil {
-			return nil, decision.From(err).At(string(phase))
+			return all, decision.From(err).At(string(phase))
 		}
 		if w != nil {
 			all[phase] = w
@@ -35,11 +35,11 @@ func Warrants(p *object.JoinProfile) (map[script.Phase]*warrant.Warrant, error) 
 		w := all[phase]
 		// check: WarrantMissing: a script without limits beside limited ones is the one a thief would carry
 		if w == nil {
-			return nil, decision.Errorf(decision.WarrantMissing, "other phases of the profile have a warrant, this one has none").
+			return all, decision.Errorf(decision.WarrantMissing, "other phases of the profile have a warrant, this one has none").
 				At(string(phase)).Try("hostwarrant sign -i FILE --key KEY --serial N --target T")
 		}
 		if err := agrees(w, p, phase, all); err != nil {
-			return nil, decision.From(err).At(string(phase)).Try("hostwarrant sign -i FILE --key KEY writes them anew")
+			return all, decision.From(err).At(string(phase)).Try("hostwarrant sign -i FILE --key KEY writes them anew")
 		}
 	}
 	return all, nil
@@ -91,8 +91,11 @@ func leavesAsSigned(w *warrant.Warrant, p *object.JoinProfile, phase script.Phas
 	if phase != script.Install && phase != script.Join {
 		return nil
 	}
-	for leaving, named := range map[script.Phase]string{script.Leave: w.LeaveSHA256, script.Uninstall: w.UninstallSHA256} {
-		text := p.Scripts[leaving]
+	for _, leaving := range []script.Phase{script.Leave, script.Uninstall} {
+		named, text := w.LeaveSHA256, p.Scripts[leaving]
+		if leaving == script.Uninstall {
+			named = w.UninstallSHA256
+		}
 		if named == "" {
 			other := all[leaving]
 			// check: WarrantMismatch: a stolen key could sign a leave script that is good for ever
@@ -111,11 +114,17 @@ func leavesAsSigned(w *warrant.Warrant, p *object.JoinProfile, phase script.Phas
 }
 
 // warranted judges what a warrant says of time, place and version; nil is a script without one.
-func warranted(s Snapshot, w *warrant.Warrant) error {
+func warranted(s Snapshot, profile string, w *warrant.Warrant) error {
+	floor, _ := s.Policy.Floor(profile)
 	if w == nil {
 		// check: WarrantMissing: without a warrant a script is good on every host, for ever
 		if s.Policy.RequireWarrant {
 			return decision.Errorf(decision.WarrantMissing, "the policy requires a warrant").
+				Try("hostwarrant sign -i FILE --key KEY --serial N --target T")
+		}
+		// check: SerialRollback: a script from before there were serials is older than any floor
+		if floor > 0 {
+			return decision.Errorf(decision.SerialRollback, "the script has no serial, and the policy's floor is %d", floor).
 				Try("hostwarrant sign -i FILE --key KEY --serial N --target T")
 		}
 		return nil
@@ -124,7 +133,7 @@ func warranted(s Snapshot, w *warrant.Warrant) error {
 		return err
 	}
 	// check: SerialRollback: a version with a known fault must not come back
-	if floor, _ := s.Policy.Floor(w.Profile); w.Serial < floor {
+	if w.Serial < floor {
 		return decision.Errorf(decision.SerialRollback, "serial %d is below %d, the policy's floor", w.Serial, floor).
 			Try("sign a higher serial: hostwarrant sign -i FILE --key KEY --serial N")
 	}

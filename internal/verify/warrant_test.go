@@ -115,30 +115,32 @@ func TestWarrants(t *testing.T) {
 			v.warrants[script.Join].Timeout = 7200
 			v.after = func(p *object.JoinProfile) { p.Timeouts[script.Join] = 2 * time.Hour }
 		}, decision.Verified, "", ""},
-		"uninstall has no bound":      {func(v *version) { v.warrants[script.Uninstall].Timeout = 7200 }, decision.Verified, "", ""},
-		"another leave script":        {func(v *version) { v.warrants[script.Join].LeaveSHA256 = digest("x") }, decision.WarrantMismatch, "join", "leave-sha256"},
-		"another uninstall script":    {func(v *version) { v.warrants[script.Join].UninstallSHA256 = digest("x") }, decision.WarrantMismatch, "join", "uninstall-sha256"},
-		"no digest of what stays":     {func(v *version) { v.warrants[script.Install].LeaveSHA256 = without }, decision.WarrantMismatch, "install", "never expires"},
-		"a digest of a script gone":   {func(v *version) { v.after = func(p *object.JoinProfile) { drop(p, script.Uninstall) } }, decision.WarrantMismatch, "install", "uninstall-sha256"},
-		"a leave that ends, unnamed":  {func(v *version) { ends(v, script.Leave) }, decision.Verified, "", ""},
-		"not yet":                     {func(v *version) { v.warrants[script.Join].NotBefore++ }, decision.NotYetValid, "join", "2026-11-30T12:00:01Z"},
-		"without a beginning":         {func(v *version) { every(v, func(w *warrant.Warrant) { w.HasNotBefore, w.NotBefore = false, 0 }) }, decision.Verified, "", ""},
-		"its last second":             {func(v *version) { v.warrants[script.Join].NotAfter = testkit.Now().Unix(); bare(v) }, decision.Verified, "", ""},
-		"a second too late":           {func(v *version) { v.warrants[script.Join].NotAfter = testkit.Now().Unix() - 1; bare(v) }, decision.Expired, "join", "2026-11-30T11:59:59Z"},
-		"an expired leave":            {func(v *version) { ends(v, script.Leave); v.warrants[script.Leave].NotAfter = 5; bare(v) }, decision.Expired, "leave", "1970-01-01T00:00:05Z"},
-		"valid for too long":          {func(v *version) { v.warrants[script.Install].NotAfter++ }, decision.ValidityTooLong, "install", "90 days"},
-		"a leave valid for long":      {func(v *version) { ends(v, script.Leave); v.warrants[script.Leave].NotAfter *= 2 }, decision.Verified, "", ""},
-		"below the floor":             {func(v *version) { serial(v, 39) }, decision.SerialRollback, "install", "below 40"},
-		"at the floor":                {func(v *version) { serial(v, 40) }, decision.Verified, "", ""},
-		"for another cluster":         {func(v *version) { clusters(v, "prod-2") }, decision.TargetRefused, "install", `prod-2, this is "prod-1"`},
-		"for this and another":        {func(v *version) { clusters(v, "prod-2", "prod-1") }, decision.Verified, "", ""},
+		"uninstall has no bound":     {func(v *version) { v.warrants[script.Uninstall].Timeout = 7200 }, decision.Verified, "", ""},
+		"another leave script":       {func(v *version) { v.warrants[script.Join].LeaveSHA256 = digest("x") }, decision.WarrantMismatch, "join", "leave-sha256"},
+		"another uninstall script":   {func(v *version) { v.warrants[script.Join].UninstallSHA256 = digest("x") }, decision.WarrantMismatch, "join", "uninstall-sha256"},
+		"no digest of what stays":    {func(v *version) { v.warrants[script.Install].LeaveSHA256 = without }, decision.WarrantMismatch, "install", "never expires"},
+		"a digest of a script gone":  {func(v *version) { v.after = func(p *object.JoinProfile) { drop(p, script.Uninstall) } }, decision.WarrantMismatch, "install", "uninstall-sha256"},
+		"a leave that ends, unnamed": {func(v *version) { ends(v, script.Leave) }, decision.Verified, "", ""},
+		"not yet":                    {func(v *version) { v.warrants[script.Join].NotBefore++ }, decision.NotYetValid, "join", "2026-11-30T12:00:01Z"},
+		"without a beginning":        {func(v *version) { every(v, func(w *warrant.Warrant) { w.HasNotBefore, w.NotBefore = false, 0 }) }, decision.Verified, "", ""},
+		"its last second":            {func(v *version) { v.warrants[script.Join].NotAfter = testkit.Now().Unix(); bare(v) }, decision.Verified, "", ""},
+		"a second too late":          {func(v *version) { v.warrants[script.Join].NotAfter = testkit.Now().Unix() - 1; bare(v) }, decision.Expired, "join", "2026-11-30T11:59:59Z"},
+		"an expired leave":           {func(v *version) { ends(v, script.Leave); v.warrants[script.Leave].NotAfter = 5; bare(v) }, decision.Expired, "leave", "1970-01-01T00:00:05Z"},
+		"valid for too long":         {func(v *version) { v.warrants[script.Install].NotAfter++ }, decision.ValidityTooLong, "install", "90 days"},
+		"a leave valid for long":     {func(v *version) { ends(v, script.Leave); v.warrants[script.Leave].NotAfter *= 2 }, decision.Verified, "", ""},
+		"below the floor":            {func(v *version) { serial(v, 39) }, decision.SerialRollback, "install", "below 40"},
+		"at the floor":               {func(v *version) { serial(v, 40) }, decision.Verified, "", ""},
+		"for another cluster":        {func(v *version) { clusters(v, "prod-2") }, decision.TargetRefused, "install", `prod-2, this is "prod-1"`},
+		"for this and another":       {func(v *version) { clusters(v, "prod-2", "prod-1") }, decision.Verified, "", ""},
 		"a broken block": {func(v *version) {
 			v.after = func(p *object.JoinProfile) {
 				p.Scripts[script.Join] = strings.Replace(p.Scripts[script.Join], "serial 42", "serial 042", 1)
 				p.Signatures[script.Join] = a.sign(p.Scripts[script.Join])
 			}
 		}, decision.WarrantMalformed, "join", "line 5"},
-		"a bad signature comes first": {func(v *version) { v.after = func(p *object.JoinProfile) { p.Version = "43"; delete(p.Signatures, script.Install) } }, decision.Unsigned, "install", ""},
+		"a bad signature comes first": {func(v *version) {
+			v.after = func(p *object.JoinProfile) { p.Version = "43"; delete(p.Signatures, script.Install) }
+		}, decision.Unsigned, "install", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -190,6 +192,13 @@ func clusters(v *version, ids ...string) {
 			w.Targets = append(w.Targets, warrant.Target{Kind: warrant.TargetCluster, Value: id})
 		}
 	}
+}
+
+func TestAFloorStopsScriptsFromBeforeThereWereSerials(t *testing.T) {
+	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer)+"floors: {tls: 1}\n", root), Now: testkit.Now()}
+	wantDecision(t, verify.JoinProfile(s, author{signer, t}.profile("tls")), decision.SerialRollback, "install")
+	wantDecision(t, verify.JoinProfile(s, author{signer, t}.profile("other")), decision.Verified, "")
 }
 
 func TestPhaseReadsTheWarrantsOfAll(t *testing.T) {
