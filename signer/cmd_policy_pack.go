@@ -113,7 +113,9 @@ func policyYAML(t *object.TrustPolicy) ([]byte, error) {
 		return nil, err
 	}
 	same := again.Document == t.Document && slices.Equal(again.Signatures, t.Signatures) &&
-		slices.EqualFunc(again.RootChain, t.RootChain, func(a, b object.RootLink) bool { return a.Document == b.Document && slices.Equal(a.Signatures, b.Signatures) })
+		slices.EqualFunc(again.RootChain, t.RootChain, func(a, b object.RootLink) bool {
+			return a.Document == b.Document && slices.Equal(a.Signatures, b.Signatures)
+		})
 	// check: BytesChanged: a document that YAML carries differently would no longer match its signatures
 	if !same {
 		return nil, decision.Errorf(decision.BytesChanged, "the document cannot be carried as a YAML block scalar").

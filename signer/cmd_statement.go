@@ -197,4 +197,3 @@ func placeOf(s *statement.Statement) string {
 	}
 	return "for " + strings.Join(parts, ", ")
 }
-

@@ -114,7 +114,7 @@ revoked: {fragmentSigners: ["key:` + gone + `"]}
 	}{
 		"another root":               {[]string{"import", exported, "--root", other, "--cluster", "a"}, exitRefused, "SignerUnknown"},
 		"a root that is no P-256":    {[]string{"import", exported, "--root", w.pubs, "--cluster", "a"}, exitUndecided, "KeyTypeRefused"},
-		"two roots":                  {[]string{"import", exported, "--root", w.write("two", pemKey(t, w.bob) + pemKey(t, testkit.NewSigner(t, "ecdsa256"))), "--cluster", "a"}, exitUndecided, "this format has one root"},
+		"two roots":                  {[]string{"import", exported, "--root", w.write("two", pemKey(t, w.bob)+pemKey(t, testkit.NewSigner(t, "ecdsa256"))), "--cluster", "a"}, exitUndecided, "this format has one root"},
 		"a root that is missing":     {[]string{"import", exported, "--root", "missing", "--cluster", "a"}, exitUndecided, "missing"},
 		"no cluster":                 {[]string{"import", exported, "--root", root}, exitUsage, "--cluster is missing"},
 		"a cluster that cannot be":   {[]string{"import", exported, "--root", root, "--cluster", "A"}, exitRefused, "PolicyMalformed"},
@@ -134,6 +134,8 @@ revoked: {fragmentSigners: ["key:` + gone + `"]}
 		"export an Ed25519 line":     {[]string{"export", w.pubs}, exitUndecided, "KeyTypeRefused"},
 		"import a weak PEM key":      {[]string{"import", w.write("weak.pem", pemKey(t, testkit.NewSigner(t, "rsa2048")))}, exitUndecided, "PolicyMalformed"},
 	} {
-		t.Run(name, func(t *testing.T) { wantFailed(t, w.hostwarrant(append([]string{"policy"}, tt.args...)...), tt.code, tt.word) })
+		t.Run(name, func(t *testing.T) {
+			wantFailed(t, w.hostwarrant(append([]string{"policy"}, tt.args...)...), tt.code, tt.word)
+		})
 	}
 }

@@ -210,14 +210,14 @@ func (c *cli) statementResetCommand() *cobra.Command {
 		Short: "Set the mark of one profile back, once",
 		Long: `reset makes the statement that sets what hosts remember of one profile to an exact serial, with the digests of the
 scripts at it: the way back from a serial that was used up by a slip.`,
-		Example: `  hostwarrant statement sign reset --profile tls-bootstrap --mark 41 --sha256 join=3b4c… --serial 1 --cluster prod-1 --key root-1 -o reset-1.statement`,
+		Example: `  hostwarrant statement sign reset --profile tls-bootstrap --mark 41 --digest join=3b4c… --serial 1 --cluster prod-1 --key root-1 -o reset-1.statement`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			for _, d := range digests {
 				phase, digest, _ := strings.Cut(d, "=")
 				at := slices.Index(script.Phases(), script.Phase(phase))
 				if at < 0 || r.SHA256[at] != "" {
-					return usage("--sha256 is PHASE=HEX, each phase once, not %.80q", d)
+					return usage("--digest is PHASE=HEX, each phase once, not %.80q", d)
 				}
 				r.SHA256[at] = digest
 			}
@@ -229,7 +229,7 @@ scripts at it: the way back from a serial that was used up by a slip.`,
 	n.register(cmd)
 	cmd.Flags().StringVar(&r.Profile, "profile", "", "name of the profile (required)")
 	cmd.Flags().Int64Var(&r.Mark, "mark", 0, "serial to set its mark to (required)")
-	cmd.Flags().StringArrayVar(&digests, "sha256", nil, "PHASE=HEX, digest of a phase's script at that serial (may be repeated)")
+	cmd.Flags().StringArrayVar(&digests, "digest", nil, "PHASE=HEX, digest of a phase's script at that serial (may be repeated)")
 	required(cmd, "profile")
 	required(cmd, "mark")
 	return cmd

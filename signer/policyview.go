@@ -47,7 +47,7 @@ type signerView struct {
 
 func viewOf(p *trustpolicy.Policy, now time.Time) policyView {
 	v := policyView{
-		Version: p.Version, Digest: p.Digest, Clusters: sortedKeys(p.Clusters), Issued: p.Issued, Expires: p.Expires, Term: term(p.Expires, now),
+		Version: p.Version, Digest: p.Digest, Clusters: sortedKeys(p.Clusters), Issued: p.Issued, Expires: p.Expires, Term: termLeft(p.Expires, now),
 		Mode: string(p.Mode(now)), RootVersion: p.RootVersion, Warrant: p.RequireWarrant, MaxValidity: days(p.MaxValidity),
 		Thresholds: map[string]int{}, Signers: []signerView{}, Revoked: p.RevokedSigners(),
 		Users: p.Hosts.Users, Ports: p.Hosts.Ports, Shims: p.Hosts.ShimCommands, NotEnforced: p.NotEnforced(),
@@ -108,12 +108,12 @@ func stateOf(p *trustpolicy.Policy, s trustpolicy.Signer, now time.Time) string 
 	case !now.Before(s.ValidBefore):
 		return "past its term"
 	default:
-		return "valid, " + term(s.ValidBefore, now)
+		return "valid, " + termLeft(s.ValidBefore, now)
 	}
 }
 
-// term says how long there is until end.
-func term(end, now time.Time) string {
+// termLeft says how long there is until end.
+func termLeft(end, now time.Time) string {
 	left := end.Sub(now)
 	switch {
 	case left <= 0:
@@ -177,7 +177,7 @@ func (v policyView) text() []byte {
 	for _, f := range v.Revoked {
 		line("revoked", "%s", f)
 	}
-	line("hosts", "users %s; ports %s", orNone(v.Users), orNone(texts(v.Ports)))
+	line("hosts", "users %s; ports %s", listOrNone(v.Users), listOrNone(texts(v.Ports)))
 	for _, s := range v.Shims {
 		line("shim", "%s", s)
 	}
@@ -190,7 +190,7 @@ func (v policyView) text() []byte {
 	return []byte(b.String())
 }
 
-func orNone(list []string) string {
+func listOrNone(list []string) string {
 	if len(list) == 0 {
 		return "none"
 	}

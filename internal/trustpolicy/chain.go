@@ -1,6 +1,7 @@
 package trustpolicy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -36,17 +37,18 @@ func walk(chain []statement.Signed, anchor *Roots) (generations []*Roots, links 
 		if next.Version < anchor.Version {
 			continue
 		}
+		known := slices.IndexFunc(generations, func(g *Roots) bool { return g.Version == next.Version })
 		// check: RootFork: two generations of one version could be shown to different readers
-		if next.Version <= last.Version && (next.Version != last.Version || !next.same(last)) {
+		if known >= 0 && !generations[known].same(next) {
 			return nil, nil, decision.Errorf(decision.RootFork, "root version %d is known here with other keys", next.Version).
 				At(here).Try("find out who signed it: two documents of one root version must not exist")
 		}
-		if next.Version == last.Version {
-			continue
+		if known == 0 && len(generations) == 1 {
+			continue // the anchor's own link
 		}
 		// check: StatementRejected: a generation that is left out is one whose consent is missing
 		if next.Version != last.Version+1 {
-			return nil, nil, decision.Errorf(decision.StatementRejected, "root version %d follows %d; a link is missing", next.Version, last.Version).At(here)
+			return nil, nil, decision.Errorf(decision.StatementRejected, "root version %d stands behind %d; links go up one by one", next.Version, last.Version).At(here)
 		}
 		if s, err = statement.Authenticate(link, statement.Roots{Threshold: last.Threshold, Keys: last.Keys}); err != nil {
 			e := decision.From(err)

@@ -1,6 +1,7 @@
 package trustpolicy_test
 
 import (
+	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/testkit"
@@ -25,6 +27,16 @@ func newRootLine(t *testing.T) *rootLine {
 	t.Helper()
 	key := func() testkit.Signer { return testkit.NewSigner(t, "ed25519") }
 	return &rootLine{t, key(), key(), key(), key()}
+}
+
+// quickly signs without asking ssh-keygen, which other tests do for the same code.
+func quickly(t *testing.T, s testkit.Signer, namespace string, text []byte) string {
+	t.Helper()
+	signature, err := sshsig.Sign(rand.Reader, s, namespace, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(signature)
 }
 
 // link names keys, threshold of which must sign, as a root version of cluster prod-1.
@@ -43,7 +55,7 @@ func (l *rootLine) sign(s *statement.Statement, by ...testkit.Signer) statement.
 	l.t.Helper()
 	signed := statement.Signed{Text: s.Text()}
 	for _, k := range by {
-		signed.Signatures = append(signed.Signatures, testkit.Sign(l.t, k, statement.Namespace, signed.Text))
+		signed.Signatures = append(signed.Signatures, quickly(l.t, k, statement.Namespace, signed.Text))
 	}
 	return signed
 }
@@ -58,7 +70,7 @@ func (l *rootLine) policy(version string, chain []statement.Signed, by ...testki
 	document := strings.NewReplacer("rootVersion: 1", "rootVersion: "+version, "{any: {}}", "{prod-1: {}}").Replace(testkit.PolicyDocument(l.a))
 	s := trustpolicy.Signed{Document: []byte(document), Chain: chain}
 	for _, k := range by {
-		s.Signatures = append(s.Signatures, testkit.Sign(l.t, k, trustpolicy.Namespace, s.Document))
+		s.Signatures = append(s.Signatures, quickly(l.t, k, trustpolicy.Namespace, s.Document))
 	}
 	return s
 }
@@ -77,7 +89,7 @@ func TestTheChainIsWalkedForward(t *testing.T) {
 	stranger := testkit.NewSigner(t, "ed25519")
 	sign := func(s statement.Signed, by ...testkit.Signer) []statement.Signed {
 		for _, k := range by {
-			s.Signatures = append(s.Signatures, testkit.Sign(t, k, statement.Namespace, s.Text))
+			s.Signatures = append(s.Signatures, quickly(t, k, statement.Namespace, s.Text))
 		}
 		return []statement.Signed{s}
 	}
@@ -123,7 +135,9 @@ func TestTheChainIsWalkedForward(t *testing.T) {
 		"the first version as another threshold": {l.policy("1", sign(l.sign(link(1, 1, l.a, l.b)), l.a), l.a, l.b), first, decision.RootFork},
 		"the first version as a statement":       {l.policy("1", sign(l.sign(link(1, 2, l.b, l.a)), l.a), l.a, l.b), first, decision.Verified},
 		"seventeen links":                        {l.policy("3", make([]statement.Signed, 17), l.c, l.d), first, decision.PolicyMalformed},
-		"a link that goes back":                  {l.policy("3", []statement.Signed{chain[0], chain[1], chain[0]}, l.c, l.d), first, decision.RootFork},
+		"a link that goes back":                  {l.policy("3", []statement.Signed{chain[0], chain[1], chain[0]}, l.c, l.d), first, decision.StatementRejected},
+		"a link twice":                           {l.policy("2", []statement.Signed{chain[0], chain[0]}, l.b), first, decision.StatementRejected},
+		"a fork behind what follows it":          {l.policy("3", []statement.Signed{chain[0], chain[1], l.sign(link(2, 1, l.b, l.d), l.a, l.b)}, l.c, l.d), first, decision.RootFork},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -130,9 +130,13 @@ func TestNearMisses(t *testing.T) {
 		"a signature of spaces": {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationSignature] += "\n" }, decision.SignatureMalformed},
 		"half a signature":      {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationSignature] = "MEUC" }, decision.Tampered},
 		"no base64":             {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationCertificate] = "-" }, decision.SignatureMalformed},
-		"a key as certificate":  {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "PUBLIC KEY"}) }, decision.SignatureMalformed},
-		"an empty certificate":  {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "CERTIFICATE"}) }, decision.SignatureMalformed},
-		"a changed policy":      {func(f *policyfile.File) { f.Policy.Mode = policyfile.Enforce }, decision.Tampered},
+		"a key as certificate": {func(f *policyfile.File) {
+			f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "PUBLIC KEY"})
+		}, decision.SignatureMalformed},
+		"an empty certificate": {func(f *policyfile.File) {
+			f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "CERTIFICATE"})
+		}, decision.SignatureMalformed},
+		"a changed policy": {func(f *policyfile.File) { f.Policy.Mode = policyfile.Enforce }, decision.Tampered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := policyfile.Parse([]byte(text))
