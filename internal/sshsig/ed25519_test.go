@@ -75,3 +75,15 @@ func TestPoints(t *testing.T) {
 		}
 	}
 }
+
+// shortKey is a key that did not come through the library.
+type shortKey struct{ ssh.PublicKey }
+
+func (shortKey) Marshal() []byte { return append(wire(ssh.KeyAlgoED25519), wire("short")...) }
+
+func TestKeyThatIsNoPoint(t *testing.T) {
+	err := sshsig.CheckKey(shortKey{testkit.NewSigner(t, "ed25519").PublicKey()})
+	if decision.From(err).Reason != decision.KeyTypeRefused {
+		t.Errorf("got %v", err)
+	}
+}
