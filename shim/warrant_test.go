@@ -107,7 +107,7 @@ func read(t *testing.T, shell []string, scripts [][]byte) []string {
 		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), s, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(s, []byte("#warrant: v1\n")) && !bytes.ContainsAny(s, "\x00{") {
+		if bytes.Contains(append([]byte("\n"), s...), []byte("\n#warrant: v1\n")) && !bytes.Contains(s, []byte("\x00")) {
 			if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".plain"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
