@@ -3,12 +3,15 @@ package shim
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -173,33 +176,29 @@ func onlyIf(holds bool, text string) string {
 }
 
 // agrees compares what a shell said with what Go says.
-func agrees(t *testing.T, text []byte, said string) {
+func agrees(t *testing.T, text []byte, said string) bool {
 	t.Helper()
 	want := saysOf(t, text)
 	if strings.HasPrefix(want, "refused") {
 		said, _, _ = strings.Cut(strings.TrimSuffix(said, "\n")+" ", " is ")
 		if !strings.HasPrefix(said+" ", want+" ") && !strings.HasPrefix(said, want+":") {
 			t.Errorf("the shell says %q, Go %q", said, want)
+			return false
 		}
-		return
+		return true
 	}
 	if d := cmp.Diff(want, said); d != "" {
 		t.Errorf("Go (-) and the shell (+) differ:\n%s", d)
+		return false
 	}
+	return true
 }
 
 // TestWarrantReadersAgree: the shim accepts exactly what internal/warrant accepts,
 // reads the same in it, and finds the fault in the same line.
 func TestWarrantReadersAgree(t *testing.T) {
 	needTools(t, "dash", "busybox", "bash")
-	text, err := os.ReadFile("../internal/warrant/testdata/cases.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := warrants.Parse(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := warrantCases(t)
 	scripts := make([][]byte, 0, len(list))
 	for _, c := range list {
 		scripts = append(scripts, c.Script)
@@ -212,4 +211,86 @@ func TestWarrantReadersAgree(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWarrantReadersAgreeOnChangedScripts: likewise of scripts that chance makes
+// from those of the list.
+func TestWarrantReadersAgreeOnChangedScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a shell reads some hundred scripts")
+	}
+	needTools(t, "dash", "busybox", "bash")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	chance := rand.New(rand.NewPCG(seed, 0))
+	var scripts [][]byte
+	for _, c := range warrantCases(t) {
+		if c.Verdict == warrants.Accepted && len(c.Script) < 1000 {
+			scripts = append(scripts, c.Script)
+		}
+	}
+	changed := make([][]byte, 0, 300)
+	accepted := 0
+	for len(changed) < cap(changed) {
+		s := scripts[chance.IntN(len(scripts))]
+		for range 1 + chance.IntN(2) {
+			s = change(chance, s)
+		}
+		changed = append(changed, s)
+		if w, err := warrant.Find(s); w != nil && err == nil {
+			accepted++
+		}
+	}
+	t.Logf("%d of %d accepted", accepted, len(changed))
+	for name, shell := range shells() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for i, said := range read(t, shell, changed) {
+				if !agrees(t, changed[i], said) {
+					t.Logf("of the script\n%q", changed[i])
+				}
+			}
+		})
+	}
+}
+
+// change makes one change to a script, where a warrant may be hurt by it.
+func change(chance *rand.Rand, script []byte) []byte {
+	lines := strings.SplitAfter(string(script), "\n")
+	i := chance.IntN(len(lines))
+	pick := func(of ...string) string { return of[chance.IntN(len(of))] }
+	switch chance.IntN(6) {
+	case 0:
+		lines = slices.Delete(lines, i, i+1)
+	case 1:
+		lines = slices.Insert(lines, i, lines[chance.IntN(len(lines))])
+	case 2:
+		j := chance.IntN(len(lines))
+		lines[i], lines[j] = lines[j], lines[i]
+	case 3: // another pattern
+		re := ""
+		for range 1 + chance.IntN(6) {
+			re += pick("a", "0", ".", "-", "[a-z]", "[0-9a]", "[", "]", "[]", "[z-a]", "[a-]", "[{,}]", "?", "*", "+", "{2}", "{2,3}", "{3,2}", "{10,9}", "{,1}", "{1,}", "{255}", "{256}", "}", "{", ":", "[:a]", "(", "|", "^", "$", `\`, " ", "=", ",")
+		}
+		lines = slices.Insert(lines, max(len(lines)-3, 0), "#warrant: param KPSSH_R optional re "+re+"\n")
+	default:
+		at := chance.IntN(len(lines[i]) + 1)
+		piece := pick(" ", "  ", "\t", "\r", "\n", "\x00", "0", "1", "-", "a", "A", "é", "#!", "#warrant: ", "{{", "{", "*", ".", "=", "end", "any", "SHA256:", "/", "_", ",")
+		drop := chance.IntN(min(3, len(lines[i])-at+1))
+		lines[i] = lines[i][:at] + piece + lines[i][at+drop:]
+	}
+	return []byte(strings.Join(lines, ""))
+}
+
+func warrantCases(t *testing.T) []warrants.Case {
+	t.Helper()
+	text, err := os.ReadFile("../internal/warrant/testdata/cases.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := warrants.Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

@@ -45,7 +45,7 @@ const prefix = "#warrant:"
 // well-formed block in its place, or the error says WarrantMalformed.
 func Find(text []byte) (*Warrant, error) {
 	if !script.HasWarrantLine(text) {
-		return nil, nil //nolint:nilnil // no warrant is an answer of its own
+		return nil, nil
 	}
 	_, w, err := locate(text)
 	return w, err
