@@ -54,7 +54,7 @@ func StatementCases(t testing.TB) map[string]StatementCase {
 	for kind, text := range bases {
 		cases[kind] = StatementCase{text, true}
 	}
-	for _, edits := range []map[string]statementEdit{goodStatements(), badFrames(), badPlaces(), badBodies()} {
+	for _, edits := range []map[string]statementEdit{goodStatements(), badFrames(), badPlaces(), badRoots(), badSigners(), badLists()} {
 		for name, e := range edits {
 			if _, twice := cases[name]; twice || !strings.Contains(bases[e.base], e.old) {
 				t.Fatalf("case %q: there twice, or %s does not hold %q", name, e.base, e.old)
@@ -195,9 +195,8 @@ func badPlaces() map[string]statementEdit {
 	}
 }
 
-func badBodies() map[string]statementEdit {
+func badRoots() map[string]statementEdit {
 	bad := func(base, old, new string) statementEdit { return statementEdit{base, old, new, false} }
-	digest := strings.Repeat("0a", 32)
 	return map[string]statementEdit{
 		"roots: no threshold":          bad("roots", "threshold 2\n", ""),
 		"roots: threshold 0":           bad("roots", "threshold 2", "threshold 0"),
@@ -212,36 +211,49 @@ func badBodies() map[string]statementEdit {
 		"roots: a key in allowed form": bad("roots", "key "+keyA, "key root "+keyA),
 		"roots: keys before threshold": bad("roots", "threshold 2\nkey "+keyA+"\n", "key "+keyA+"\nthreshold 2\n"),
 		"roots: a signer beside":       bad("roots", "end\n", "signer kpssh namespaces=\"kpssh\" "+keyB+"\nend\n"),
+	}
+}
+
+func badSigners() map[string]statementEdit {
+	bad := func(base, old, new string) statementEdit { return statementEdit{base, old, new, false} }
+	return map[string]statementEdit{
 		"signers: nobody": bad("signers", "signer install@tls-*,join@tls-* namespaces=\"kpssh\" "+keyA+"\n"+
 			"signer install@*,join@*,leave@*,uninstall@*,kpssh namespaces=\"kpssh\" "+keyB+"\n", ""),
-		"signers: no expiry":            bad("signers", "expires 1802776000\n", ""),
-		"signers: expired when issued":  bad("signers", "expires 1802776000", "expires 1795000000"),
-		"signers: no validity":          bad("signers", "max-validity 90d\n", ""),
-		"signers: validity in seconds":  bad("signers", "90d", "7776000"),
-		"signers: validity of 0":        bad("signers", "90d", "0d"),
-		"signers: validity too long":    bad("signers", "90d", "3651d"),
-		"signers: validity d":           bad("signers", "90d", "d"),
-		"signers: no leave":             bad("signers", "threshold leave 1\n", ""),
-		"signers: join before install":  bad("signers", "threshold install 1\nthreshold join 2\n", "threshold join 2\nthreshold install 1\n"),
-		"signers: unknown phase":        bad("signers", "threshold leave 1", "threshold probe 1"),
-		"signers: threshold 0":          bad("signers", "threshold join 2", "threshold join 0"),
-		"signers: threshold 9":          bad("signers", "threshold join 2", "threshold join 9"),
-		"signers: a signer twice":       bad("signers", "end\n", "signer install@*,join@*,leave@*,uninstall@*,kpssh namespaces=\"kpssh\" "+keyB+"\nend\n"),
-		"signers: no namespaces":        bad("signers", " namespaces=\"kpssh\"", ""),
-		"signers: another namespace":    bad("signers", "\"kpssh\"", "\"git\""),
-		"signers: two namespaces":       bad("signers", "\"kpssh\"", "\"kpssh,git\""),
-		"signers: a term":               bad("signers", "namespaces=\"kpssh\" "+keyA, "namespaces=\"kpssh\",valid-before=\"20270101Z\" "+keyA),
-		"signers: a negated principal":  bad("signers", "install@tls-*", "!install@tls-*"),
-		"signers: a quoted principal":   bad("signers", "install@tls-*", "\"install@tls-*\""),
-		"signers: a * inside":           bad("signers", "join@tls-*", "join@t*s"),
-		"signers: a ?":                  bad("signers", "join@tls-*", "join@tls-?"),
-		"signers: everything by *":      bad("signers", "install@tls-*", "*"),
-		"signers: every phase by *":     bad("signers", "install@tls-*", "*@tls-*"),
-		"signers: phase probe":          bad("signers", "install@tls-*", "probe@tls-*"),
-		"signers: no profile":           bad("signers", "install@tls-*", "install@"),
-		"signers: an empty principal":   bad("signers", "install@tls-*,", "install@tls-*,,"),
-		"signers: a comment":            bad("signers", keyA, keyA+" alice"),
-		"signers: a weak key":           bad("signers", keyA, keyRSA),
+		"signers: no expiry":           bad("signers", "expires 1802776000\n", ""),
+		"signers: expired when issued": bad("signers", "expires 1802776000", "expires 1795000000"),
+		"signers: no validity":         bad("signers", "max-validity 90d\n", ""),
+		"signers: validity in seconds": bad("signers", "90d", "7776000"),
+		"signers: validity of 0":       bad("signers", "90d", "0d"),
+		"signers: validity too long":   bad("signers", "90d", "3651d"),
+		"signers: validity d":          bad("signers", "90d", "d"),
+		"signers: no leave":            bad("signers", "threshold leave 1\n", ""),
+		"signers: join before install": bad("signers", "threshold install 1\nthreshold join 2\n", "threshold join 2\nthreshold install 1\n"),
+		"signers: unknown phase":       bad("signers", "threshold leave 1", "threshold probe 1"),
+		"signers: threshold 0":         bad("signers", "threshold join 2", "threshold join 0"),
+		"signers: threshold 9":         bad("signers", "threshold join 2", "threshold join 9"),
+		"signers: a signer twice":      bad("signers", "end\n", "signer install@*,join@*,leave@*,uninstall@*,kpssh namespaces=\"kpssh\" "+keyB+"\nend\n"),
+		"signers: no namespaces":       bad("signers", " namespaces=\"kpssh\"", ""),
+		"signers: another namespace":   bad("signers", "\"kpssh\"", "\"git\""),
+		"signers: two namespaces":      bad("signers", "\"kpssh\"", "\"kpssh,git\""),
+		"signers: a term":              bad("signers", "namespaces=\"kpssh\" "+keyA, "namespaces=\"kpssh\",valid-before=\"20270101Z\" "+keyA),
+		"signers: a negated principal": bad("signers", "install@tls-*", "!install@tls-*"),
+		"signers: a quoted principal":  bad("signers", "install@tls-*", "\"install@tls-*\""),
+		"signers: a * inside":          bad("signers", "join@tls-*", "join@t*s"),
+		"signers: a ?":                 bad("signers", "join@tls-*", "join@tls-?"),
+		"signers: everything by *":     bad("signers", "install@tls-*", "*"),
+		"signers: every phase by *":    bad("signers", "install@tls-*", "*@tls-*"),
+		"signers: phase probe":         bad("signers", "install@tls-*", "probe@tls-*"),
+		"signers: no profile":          bad("signers", "install@tls-*", "install@"),
+		"signers: an empty principal":  bad("signers", "install@tls-*,", "install@tls-*,,"),
+		"signers: a comment":           bad("signers", keyA, keyA+" alice"),
+		"signers: a weak key":          bad("signers", keyA, keyRSA),
+	}
+}
+
+func badLists() map[string]statementEdit {
+	bad := func(base, old, new string) statementEdit { return statementEdit{base, old, new, false} }
+	digest := strings.Repeat("0a", 32)
+	return map[string]statementEdit{
 		"revoke: nothing":               bad("revoke", "revoke "+printA+"\nrevoke "+printC+"\n", ""),
 		"revoke: twice":                 bad("revoke", "revoke "+printC, "revoke "+printA),
 		"revoke: out of order":          bad("revoke", "revoke "+printA+"\nrevoke "+printC, "revoke "+printC+"\nrevoke "+printA),
