@@ -22,15 +22,20 @@ const (
 )
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &cli{
-		in: stdin, out: stdout, err: stderr, rand: rand.Reader, now: time.Now,
-		keys: keyring.Source{Passphrase: keyring.AskTerminal, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
+	c := &cli{in: stdin, out: stdout, err: stderr, rand: rand.Reader, now: time.Now, program: programName(args[0])}
+	c.keys = keyring.Source{
+		Passphrase:  keyring.AskTerminal,
+		AgentSocket: os.Getenv("SSH_AUTH_SOCK"),
+		Notify:      func(text string) { c.say("note", "%s", text) },
 	}
-	return c.run(ctx, args)
+	if password, set := os.LookupEnv("COSIGN_PASSWORD"); set {
+		c.keys.CosignPassword = []byte(password)
+	}
+	return c.run(ctx, arguments(c.program, args[1:]))
 }
 
 // cli is what the commands share.
@@ -40,6 +45,7 @@ type cli struct {
 	rand     io.Reader
 	now      func() time.Time
 	keys     keyring.Source
+	program  string // the name it was called by
 }
 
 func (c *cli) run(ctx context.Context, args []string) int {
@@ -70,10 +76,15 @@ func usage(format string, args ...any) error {
 // undecided is a command that could not do its work.
 func undecided(err error) error { return &failure{code: exitUndecided, err: err, hint: hintOf(err)} }
 
-// refused is a rule of the trust core that said no.
+// refused is a rule of the trust core that said no. Internal is none: there the core could not do its
+// work, because an agent would not sign, say.
 func refused(context string, err error) error {
 	e := decision.From(err)
-	return &failure{code: exitRefused, err: fmt.Errorf("%s: %v", context, e), hint: e.Hint}
+	code := exitRefused
+	if e.Reason == decision.Internal {
+		code = exitUndecided
+	}
+	return &failure{code: code, err: fmt.Errorf("%s: %v", context, e), hint: e.Hint}
 }
 
 func hintOf(err error) string {

@@ -14,41 +14,53 @@ func (c *cli) rootCommand() *cobra.Command {
 		Long: `hostwarrant signs the phase scripts of SSHJoinProfiles and the trust policy that says who may sign,
 and says offline what the cluster would say about an object.
 
-It never touches the network. Data goes to stdout, messages to stderr.
+It never touches the network. Data goes to stdout, messages to stderr. Formats are explained by "help TOPIC".
 Exit status: 0 done or verified, 1 refused, 2 wrong usage, 3 could not decide (I/O, key, nothing to verify).`,
 		Example: `  hostwarrant init keys
   hostwarrant sign -i profile.yaml --key keys/signer
   hostwarrant verify profile.yaml --policy keys/trust-policy.yaml --root keys/root.pub`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
 		RunE:          needsCommand,
 	}
 	root.AddCommand(
 		c.initCommand(), c.signCommand(), c.verifyCommand(), c.inspectCommand(),
 		c.lintCommand(), c.policyCommand(), c.statementCommand(), c.sigCommand(), c.versionCommand(),
 	)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	help := c.helpCommand()
+	root.AddCommand(help)
+	root.SetHelpCommand(help)
+	addCompletion(root)
+	root.SetFlagErrorFunc(flagMistake)
+	for _, cmd := range allCommands(root) {
+		mindArguments(cmd)
+	}
+	nameAfter(c.program, root)
 	return root
+}
+
+// allCommands are root and every command below it.
+func allCommands(root *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{root}
+	for _, child := range root.Commands() {
+		all = append(all, allCommands(child)...)
+	}
+	return all
 }
 
 // group makes a command that only holds others. Cobra alone would answer an unknown one with help and 0.
 func group(use, short, example string, children ...*cobra.Command) *cobra.Command {
-	g := &cobra.Command{Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs, RunE: needsCommand}
+	g := &cobra.Command{Use: use, Short: short, Long: short + ".", Example: example, Args: cobra.ArbitraryArgs, RunE: needsCommand}
 	g.AddCommand(children...)
 	return g
-}
-
-func needsCommand(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("unknown command %q for %q", args[0], cmd.CommandPath())
-	}
-	return usage("%q needs a command", cmd.CommandPath())
 }
 
 func (c *cli) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
+		Long:    `version prints what git called the source when this program was built.`,
 		Example: `  hostwarrant version`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"crypto/elliptic"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,12 +14,13 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
 
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"hostwarrant": main})
+	testscript.Main(m, map[string]func(){"hostwarrant": main, pluginName: main, completeName: main})
 }
 
 // The scripts call the real program as people do, beside the real ssh-keygen and ssh-agent.
@@ -28,10 +32,57 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SSH_AUTH_SOCK", "")
+			e.Setenv("SOFTHSM2_CONF", filepath.Join(e.WorkDir, "softhsm2.conf"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "waitfor": waitFor, "mode": mode, "replace": replace},
+		Condition: have,
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "waitfor": waitFor, "mode": mode, "replace": replace, "cosignkey": cosignKey, "skdummy": skDummy},
 	})
+}
+
+// have is the condition [have:TOOL], [have:/FILE] or [have:sk-dummy]; where tools are required, it is
+// never false.
+func have(cond string) (bool, error) {
+	tool, ok := strings.CutPrefix(cond, "have:")
+	if !ok {
+		return false, fmt.Errorf("no such condition")
+	}
+	var err error
+	switch {
+	case tool == "sk-dummy":
+		_, err = testkit.SKDummy()
+	case strings.HasPrefix(tool, "/"):
+		_, err = os.Stat(tool)
+	default:
+		_, err = exec.LookPath(tool)
+	}
+	if err != nil && testkit.Required() {
+		return false, fmt.Errorf("%v; run: make deps", err)
+	}
+	return err == nil, nil
+}
+
+// skdummy makes OpenSSH's stand-in for a FIDO2 token the one that its tools use: it sets SSH_SK_PROVIDER.
+func skDummy(ts *testscript.TestScript, _ bool, _ []string) {
+	path, err := testkit.SKDummy()
+	ts.Check(err)
+	ts.Setenv("SSH_SK_PROVIDER", path)
+}
+
+// cosignkey makes FILE.key and FILE.pub as cosign generate-key-pair does: cosignkey FILE PASSWORD [LABEL].
+// LABEL is the block's, which older versions wrote differently. Without PASSWORD the key is in clear.
+func cosignKey(ts *testscript.TestScript, _ bool, args []string) {
+	var ask cryptoutils.PassFunc
+	if len(args) > 1 {
+		ask = cryptoutils.StaticPasswordFunc([]byte(args[1]))
+	}
+	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), ask)
+	ts.Check(err)
+	if len(args) > 2 {
+		private = bytes.ReplaceAll(private, []byte("ENCRYPTED SIGSTORE PRIVATE KEY"), []byte(args[2]))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".key"), private, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".pub"), public, 0o644))
 }
 
 // exits runs a command and wants its exit code: exits 1 hostwarrant verify …

@@ -83,7 +83,7 @@ func startsWithKey(rest string) bool {
 func parseKey(rest string) (ssh.PublicKey, error) {
 	keyType, rest := cutField(rest)
 	encoded, _ := cutField(rest)
-	// check: Malformed: a line without a key names nobody
+	// The reader of keys would refuse it as well; this says it in plainer words.
 	if encoded == "" {
 		return nil, malformed("line has no public key after its principals and options").
 			Try(`write PRINCIPALS [OPTIONS] KEYTYPE BASE64, as in: join@tls-* namespaces="kpssh" ssh-ed25519 AAAA…`)

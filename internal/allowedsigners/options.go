@@ -104,14 +104,10 @@ func (o *options) check() error {
 func ParseTime(text string) (time.Time, error) {
 	layout := map[int]string{9: "20060102Z", 13: "200601021504Z", 15: "20060102150405Z"}[len(text)]
 	t, err := time.Parse(layout, text)
-	// check: Malformed: the host's time zone would decide, or a date that does not exist would become another
-	if layout == "" || err != nil {
-		return time.Time{}, malformed("%.40q is not a time of UTC", text).
+	// check: Malformed: the host's zone would decide, another day would be taken, or (OpenSSH 10.4, before 1970) the term would never end
+	if layout == "" || err != nil || t.Unix() <= 0 {
+		return time.Time{}, malformed("%.40q is not a time of UTC after the start of 1970", text).
 			Try("write YYYYMMDDZ, YYYYMMDDHHMMZ or YYYYMMDDHHMMSSZ")
-	}
-	// check: Malformed: from OpenSSH 10.4 on, valid-before a time before 1970 never expires
-	if t.Unix() <= 0 {
-		return time.Time{}, malformed("%q is not after the start of 1970", text)
 	}
 	return t, nil
 }

@@ -2,6 +2,7 @@ package krl_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,16 +63,20 @@ func keygenWrites(t *testing.T, ca, spec string) []byte {
 func keygenSays(t *testing.T, list []byte, keys ...ssh.PublicKey) (reads bool, revoked []bool) {
 	t.Helper()
 	dir := t.TempDir()
-	path := testkit.WriteFile(t, dir, "krl", list)
+	args := []string{"-Q", "-f", testkit.WriteFile(t, dir, "krl", list)}
 	for i, key := range keys {
-		file := testkit.WriteFile(t, dir, "key"+string(rune('a'+i)), ssh.MarshalAuthorizedKey(key))
-		out, err := exec.Command(testkit.Tool(t, "ssh-keygen"), "-Q", "-f", path, file).CombinedOutput()
+		args = append(args, testkit.WriteFile(t, dir, fmt.Sprintf("key%02d", i), ssh.MarshalAuthorizedKey(key)))
+	}
+	out, err := exec.Command(testkit.Tool(t, "ssh-keygen"), args...).CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for i := range keys {
 		switch {
-		case err == nil && strings.Contains(string(out), ": ok"):
+		case len(lines) == len(keys) && strings.HasSuffix(lines[i], ": ok"):
 			revoked = append(revoked, false)
-		case strings.Contains(string(out), ": REVOKED"):
+		case len(lines) == len(keys) && strings.HasSuffix(lines[i], ": REVOKED"):
 			revoked = append(revoked, true)
 		default:
+			t.Logf("ssh-keygen -Q: %v\n%s", err, out)
 			return false, nil
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // TestReadsWhatKeygenWrites has ssh-keygen write lists of each kind, and wants its own answers to them.
 func TestReadsWhatKeygenWrites(t *testing.T) {
 	ca, otherCA := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ecdsa256")
-	user, other := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "rsa3072")
+	user, other := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ecdsa384")
 	certificate := func(ca testkit.Signer, key testkit.Signer, serial uint64, id string) ssh.PublicKey {
 		return testkit.Certify(t, ca, key.PublicKey(), []string{"kpssh"}, func(c *ssh.Certificate) { c.Serial, c.KeyId = serial, id })
 	}

@@ -108,12 +108,23 @@ func CheckKey(key ssh.PublicKey) error {
 	if algorithms(key.Type()) == nil {
 		return refusedType(key.Type())
 	}
-	if IsSecurityKey(key) {
+	switch key.Type() {
+	case ssh.KeyAlgoED25519:
+		return checkPoint(key)
+	case ssh.KeyAlgoSKED25519:
+		if err := checkPoint(key); err != nil {
+			return err
+		}
 		return checkApplication(key)
+	case ssh.KeyAlgoSKECDSA256:
+		return checkApplication(key)
+	case ssh.KeyAlgoRSA:
+		return checkModulus(key)
 	}
-	if key.Type() != ssh.KeyAlgoRSA {
-		return nil
-	}
+	return nil
+}
+
+func checkModulus(key ssh.PublicKey) error {
 	bits := rsaBits(key)
 	// check: KeyTypeRefused: ssh-keygen verifies RSA of 1024 bits, which can be factored
 	if bits < MinRSABits || bits > maxRSABits {

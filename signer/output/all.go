@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
+	"syscall"
 )
 
 // Change is a file to be written; Old is nil for a new one.
@@ -15,7 +17,13 @@ type Change struct {
 
 // All writes several files or none: each is prepared in full beside its place before the first takes
 // it, and if one cannot take its place, those before it are put back.
+//
+// An interrupt (^C) waits until that is over: the command is at its end anyway, and nothing is left
+// lying about.
 func All(changes []Change) (err error) {
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(interrupts)
 	var ready []staged
 	defer func() {
 		for _, s := range ready {
