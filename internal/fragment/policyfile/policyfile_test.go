@@ -157,6 +157,16 @@ func TestNearMisses(t *testing.T) {
 		"an empty certificate": {func(f *policyfile.File) {
 			f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "CERTIFICATE"})
 		}, decision.SignatureMalformed},
+		"two certificates": {func(f *policyfile.File) {
+			one, err := base64.StdEncoding.DecodeString(f.Annotations[policyfile.AnnotationCertificate])
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Annotations[policyfile.AnnotationCertificate] = base64.StdEncoding.EncodeToString(append(one, one...))
+		}, decision.SignatureMalformed},
+		"another kind of key": {func(f *policyfile.File) {
+			f.Annotations[policyfile.AnnotationCertificate] = encode(ed25519Certificate(t))
+		}, decision.KeyTypeRefused},
 		"a changed policy": {func(f *policyfile.File) { f.Policy.Mode = policyfile.Enforce }, decision.Tampered},
 	} {
 		t.Run(name, func(t *testing.T) {
