@@ -129,6 +129,9 @@ func (s *signing) warrants(d *draft) (map[script.Phase]*warrant.Warrant, error) 
 		}
 	}
 	if !s.terms.given() && len(before) == 0 {
+		if s.others == onlyAdd {
+			return nil, nil // the first signer was told
+		}
 		s.c.say("warning", "%s/%s: signed without a warrant: anyone who carries it can run it on any host, for ever; give --serial and --target", object.KindJoinProfile, shown(d.name))
 		return nil, nil
 	}
