@@ -169,6 +169,7 @@ func badPlaces() map[string]statementEdit {
 		"a cluster in capitals":         place("cluster Prod\n"),
 		"a cluster with *":              place("cluster prod-*\n"),
 		"a cluster of 64 characters":    place("cluster " + strings.Repeat("a", 64) + "\n"),
+		"cluster any":                   place("cluster any\n"),
 		"two clusters":                  place("cluster prod-1\ncluster prod-2\n"),
 		"a cluster with a second word":  place("cluster prod-1 prod-2\n"),
 		"a cluster as a target":         place("target cluster prod-1\n"),
