@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
@@ -66,14 +65,14 @@ func (c *cli) sayNotEnforced(p *trustpolicy.Policy) {
 }
 
 // readAnyPolicy reads a policy that nobody verified, to show or compare it.
-func (c *cli) readAnyPolicy(path string) (*object.TrustPolicy, *trustpolicy.Policy, error) {
+func (c *cli) readAnyPolicy(path string) (*trustpolicy.Policy, error) {
 	t, err := c.readPolicy(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p, err := trustpolicy.ReadUnverified([]byte(t.Document))
 	if err != nil {
-		return nil, nil, refused(path, err)
+		return nil, refused(path, err)
 	}
-	return t, p, nil
+	return p, nil
 }

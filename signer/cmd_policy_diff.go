@@ -30,11 +30,11 @@ func (c *cli) policyDiff(old, next, format string) error {
 	if format != "text" && format != "json" {
 		return usage("-o is text or json, not %q", format)
 	}
-	_, was, err := c.readAnyPolicy(old)
+	was, err := c.readAnyPolicy(old)
 	if err != nil {
 		return undecided(err)
 	}
-	_, is, err := c.readAnyPolicy(next)
+	is, err := c.readAnyPolicy(next)
 	if err != nil {
 		return undecided(err)
 	}

@@ -45,8 +45,7 @@ func (c *cli) policyShow(path string, t trust, format string) error {
 
 func (c *cli) policyToShow(path string, t trust) (*trustpolicy.Policy, error) {
 	if t.roots == "" {
-		_, p, err := c.readAnyPolicy(path)
-		return p, err
+		return c.readAnyPolicy(path)
 	}
 	anchor, err := t.anchor()
 	if err != nil {

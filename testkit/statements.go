@@ -54,7 +54,7 @@ func StatementCases(t testing.TB) map[string]StatementCase {
 	for kind, text := range bases {
 		cases[kind] = StatementCase{text, true}
 	}
-	for _, edits := range []map[string]statementEdit{goodStatements(), badFrames(), badPlaces(), badBodies()} {
+	for _, edits := range []map[string]statementEdit{goodStatements(), badFrames(), badPlaces(), badRoots(), badSigners(), badLists()} {
 		for name, e := range edits {
 			if _, twice := cases[name]; twice || !strings.Contains(bases[e.base], e.old) {
 				t.Fatalf("case %q: there twice, or %s does not hold %q", name, e.base, e.old)
@@ -169,6 +169,7 @@ func badPlaces() map[string]statementEdit {
 		"a cluster in capitals":         place("cluster Prod\n"),
 		"a cluster with *":              place("cluster prod-*\n"),
 		"a cluster of 64 characters":    place("cluster " + strings.Repeat("a", 64) + "\n"),
+		"cluster any":                   place("cluster any\n"),
 		"two clusters":                  place("cluster prod-1\ncluster prod-2\n"),
 		"a cluster with a second word":  place("cluster prod-1 prod-2\n"),
 		"a cluster as a target":         place("target cluster prod-1\n"),
@@ -195,53 +196,65 @@ func badPlaces() map[string]statementEdit {
 	}
 }
 
-func badBodies() map[string]statementEdit {
+func badRoots() map[string]statementEdit {
+	bad := func(old, new string) statementEdit { return statementEdit{"roots", old, new, false} }
+	return map[string]statementEdit{
+		"roots: no threshold":          bad("threshold 2\n", ""),
+		"roots: threshold 0":           bad("threshold 2", "threshold 0"),
+		"roots: threshold 3 of 2":      bad("threshold 2", "threshold 3"),
+		"roots: threshold 9":           bad("threshold 2", "threshold 9"),
+		"roots: no keys":               bad("key "+keyA+"\nkey "+keyC+"\n", ""),
+		"roots: a key twice":           bad("key "+keyC, "key "+keyA),
+		"roots: a comment":             bad(keyA, keyA+" alice"),
+		"roots: a weak key":            bad(keyC, keyRSA),
+		"roots: a key of another type": bad("key ssh-ed25519", "key ecdsa-sha2-nistp256"),
+		"roots: a key cut short":       bad(keyA, keyA[:len(keyA)-4]),
+		"roots: a key in allowed form": bad("key "+keyA, "key root "+keyA),
+		"roots: keys before threshold": bad("threshold 2\nkey "+keyA+"\n", "key "+keyA+"\nthreshold 2\n"),
+		"roots: a signer beside":       bad("end\n", "signer kpssh namespaces=\"kpssh\" "+keyB+"\nend\n"),
+	}
+}
+
+func badSigners() map[string]statementEdit {
+	bad := func(old, new string) statementEdit { return statementEdit{"signers", old, new, false} }
+	return map[string]statementEdit{
+		"signers: nobody": bad("signer install@tls-*,join@tls-* namespaces=\"kpssh\" "+keyA+"\n"+
+			"signer install@*,join@*,leave@*,uninstall@*,kpssh namespaces=\"kpssh\" "+keyB+"\n", ""),
+		"signers: no expiry":           bad("expires 1802776000\n", ""),
+		"signers: expired when issued": bad("expires 1802776000", "expires 1795000000"),
+		"signers: no validity":         bad("max-validity 90d\n", ""),
+		"signers: validity in seconds": bad("90d", "7776000"),
+		"signers: validity of 0":       bad("90d", "0d"),
+		"signers: validity too long":   bad("90d", "3651d"),
+		"signers: validity d":          bad("90d", "d"),
+		"signers: no leave":            bad("threshold leave 1\n", ""),
+		"signers: join before install": bad("threshold install 1\nthreshold join 2\n", "threshold join 2\nthreshold install 1\n"),
+		"signers: unknown phase":       bad("threshold leave 1", "threshold probe 1"),
+		"signers: threshold 0":         bad("threshold join 2", "threshold join 0"),
+		"signers: threshold 9":         bad("threshold join 2", "threshold join 9"),
+		"signers: a signer twice":      bad("end\n", "signer install@*,join@*,leave@*,uninstall@*,kpssh namespaces=\"kpssh\" "+keyB+"\nend\n"),
+		"signers: no namespaces":       bad(" namespaces=\"kpssh\"", ""),
+		"signers: another namespace":   bad("\"kpssh\"", "\"git\""),
+		"signers: two namespaces":      bad("\"kpssh\"", "\"kpssh,git\""),
+		"signers: a term":              bad("namespaces=\"kpssh\" "+keyA, "namespaces=\"kpssh\",valid-before=\"20270101Z\" "+keyA),
+		"signers: a negated principal": bad("install@tls-*", "!install@tls-*"),
+		"signers: a quoted principal":  bad("install@tls-*", "\"install@tls-*\""),
+		"signers: a * inside":          bad("join@tls-*", "join@t*s"),
+		"signers: a ?":                 bad("join@tls-*", "join@tls-?"),
+		"signers: everything by *":     bad("install@tls-*", "*"),
+		"signers: every phase by *":    bad("install@tls-*", "*@tls-*"),
+		"signers: phase probe":         bad("install@tls-*", "probe@tls-*"),
+		"signers: no profile":          bad("install@tls-*", "install@"),
+		"signers: an empty principal":  bad("install@tls-*,", "install@tls-*,,"),
+		"signers: a comment":           bad(keyA, keyA+" alice"),
+		"signers: a weak key":          bad(keyA, keyRSA),
+	}
+}
+
+func badLists() map[string]statementEdit {
 	bad := func(base, old, new string) statementEdit { return statementEdit{base, old, new, false} }
 	digest := strings.Repeat("0a", 32)
 	return map[string]statementEdit{
-		"roots: no threshold":          bad("roots", "threshold 2\n", ""),
-		"roots: threshold 0":           bad("roots", "threshold 2", "threshold 0"),
-		"roots: threshold 3 of 2":      bad("roots", "threshold 2", "threshold 3"),
-		"roots: threshold 9":           bad("roots", "threshold 2", "threshold 9"),
-		"roots: no keys":               bad("roots", "key "+keyA+"\nkey "+keyC+"\n", ""),
-		"roots: a key twice":           bad("roots", "key "+keyC, "key "+keyA),
-		"roots: a comment":             bad("roots", keyA, keyA+" alice"),
-		"roots: a weak key":            bad("roots", keyC, keyRSA),
-		"roots: a key of another type": bad("roots", "key ssh-ed25519", "key ecdsa-sha2-nistp256"),
-		"roots: a key cut short":       bad("roots", keyA, keyA[:len(keyA)-4]),
-		"roots: a key in allowed form": bad("roots", "key "+keyA, "key root "+keyA),
-		"roots: keys before threshold": bad("roots", "threshold 2\nkey "+keyA+"\n", "key "+keyA+"\nthreshold 2\n"),
-		"roots: a signer beside":       bad("roots", "end\n", "signer kpssh namespaces=\"kpssh\" "+keyB+"\nend\n"),
-		"signers: nobody": bad("signers", "signer install@tls-*,join@tls-* namespaces=\"kpssh\" "+keyA+"\n"+
-			"signer install@*,join@*,leave@*,uninstall@*,kpssh namespaces=\"kpssh\" "+keyB+"\n", ""),
-		"signers: no expiry":            bad("signers", "expires 1802776000\n", ""),
-		"signers: expired when issued":  bad("signers", "expires 1802776000", "expires 1795000000"),
-		"signers: no validity":          bad("signers", "max-validity 90d\n", ""),
-		"signers: validity in seconds":  bad("signers", "90d", "7776000"),
-		"signers: validity of 0":        bad("signers", "90d", "0d"),
-		"signers: validity too long":    bad("signers", "90d", "3651d"),
-		"signers: validity d":           bad("signers", "90d", "d"),
-		"signers: no leave":             bad("signers", "threshold leave 1\n", ""),
-		"signers: join before install":  bad("signers", "threshold install 1\nthreshold join 2\n", "threshold join 2\nthreshold install 1\n"),
-		"signers: unknown phase":        bad("signers", "threshold leave 1", "threshold probe 1"),
-		"signers: threshold 0":          bad("signers", "threshold join 2", "threshold join 0"),
-		"signers: threshold 9":          bad("signers", "threshold join 2", "threshold join 9"),
-		"signers: a signer twice":       bad("signers", "end\n", "signer install@*,join@*,leave@*,uninstall@*,kpssh namespaces=\"kpssh\" "+keyB+"\nend\n"),
-		"signers: no namespaces":        bad("signers", " namespaces=\"kpssh\"", ""),
-		"signers: another namespace":    bad("signers", "\"kpssh\"", "\"git\""),
-		"signers: two namespaces":       bad("signers", "\"kpssh\"", "\"kpssh,git\""),
-		"signers: a term":               bad("signers", "namespaces=\"kpssh\" "+keyA, "namespaces=\"kpssh\",valid-before=\"20270101Z\" "+keyA),
-		"signers: a negated principal":  bad("signers", "install@tls-*", "!install@tls-*"),
-		"signers: a quoted principal":   bad("signers", "install@tls-*", "\"install@tls-*\""),
-		"signers: a * inside":           bad("signers", "join@tls-*", "join@t*s"),
-		"signers: a ?":                  bad("signers", "join@tls-*", "join@tls-?"),
-		"signers: everything by *":      bad("signers", "install@tls-*", "*"),
-		"signers: every phase by *":     bad("signers", "install@tls-*", "*@tls-*"),
-		"signers: phase probe":          bad("signers", "install@tls-*", "probe@tls-*"),
-		"signers: no profile":           bad("signers", "install@tls-*", "install@"),
-		"signers: an empty principal":   bad("signers", "install@tls-*,", "install@tls-*,,"),
-		"signers: a comment":            bad("signers", keyA, keyA+" alice"),
-		"signers: a weak key":           bad("signers", keyA, keyRSA),
 		"revoke: nothing":               bad("revoke", "revoke "+printA+"\nrevoke "+printC+"\n", ""),
 		"revoke: twice":                 bad("revoke", "revoke "+printC, "revoke "+printA),
 		"revoke: out of order":          bad("revoke", "revoke "+printA+"\nrevoke "+printC, "revoke "+printC+"\nrevoke "+printA),

@@ -90,9 +90,9 @@ func (s *Statement) checkPlace() error {
 	if s.Cluster == "" && len(s.Targets) == 0 {
 		return rejected("says neither cluster nor target; everywhere is said with target any")
 	}
-	// check: StatementRejected: a cluster id is compared byte for byte
-	if s.Cluster != "" && !clusterID.MatchString(s.Cluster) {
-		return rejected("%.80q is not a cluster id ([a-z0-9-], up to 63)", s.Cluster)
+	// check: StatementRejected: a cluster id is compared byte for byte, and "any" is none
+	if s.Cluster != "" && (!clusterID.MatchString(s.Cluster) || s.Cluster == "any") {
+		return rejected("%.80q is not a cluster id ([a-z0-9-], up to 63); everywhere is said with target any", s.Cluster)
 	}
 	for i, target := range s.Targets {
 		kind, value, _ := strings.Cut(target, " ")

@@ -31,7 +31,7 @@ func Parse(text []byte) (*Statement, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	// check: StatementRejected: a second spelling of the same facts could mean something else to another reader
+	// Nothing gets here in a second spelling; if it ever does, it could mean something else to another reader.
 	if !bytes.Equal(s.Text(), text) {
 		return nil, rejected("is not in its one spelling")
 	}

@@ -71,16 +71,30 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestErrorsNameTheLine(t *testing.T) {
-	for kind, edit := range map[string][3]string{
-		"roots": {"threshold 2", "threshold two", "line 5: "},
-		"floor": {"floor web-* 1", "floor web-* one", "line 6: "},
-		"reset": {"mark 41\n", "", "line 6: "},
+func TestErrorsSayWhereAndWhat(t *testing.T) {
+	cases := testkit.StatementCases(t)
+	for name, want := range map[string]string{
+		"more than 64 KiB":             "bytes long, more than 65536",
+		"a NUL":                        "line 4 holds a byte that is neither LF nor printable ASCII",
+		"no last line break":           "does not end with a line break",
+		"more than 1024 lines":         "lines, more than 1024",
+		"two spaces":                   "line 2: words have one space between them",
+		"serial 02":                    "line 2: \"02\" is not a decimal number",
+		"text after end":               "here ends the statement",
+		"another version":              "line 1: does not start with",
+		"an unknown kind":              "line 1: \"root\" is not a kind",
+		"no issued":                    "line 3: here stands a line \"issued\" and its value",
+		"roots: a comment":             "line 6: a key stands here without a comment",
+		"floor: without a serial":      "line 6: ",
+		"signers: validity in seconds": "max-validity is a number of days",
+		"nowhere":                      "says neither cluster nor target",
 	} {
-		_, err := statement.Parse([]byte(strings.Replace(testkit.StatementBases()[kind], edit[0], edit[1], 1)))
-		if err == nil || !strings.Contains(err.Error(), edit[2]) {
-			t.Errorf("%s: %v", kind, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := statement.Parse([]byte(cases[name].Text))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
 	}
 }
 

@@ -111,6 +111,7 @@ func TestTheFullDocumentsNearMisses(t *testing.T) {
 		"a class that is * alone":         {`["class bm-*"]`, `["class *"]`},
 		"a host by name":                  {`["class bm-*"]`, `["host pool-1"]`},
 		"a cluster with *":                {`["class bm-*"]`, `["cluster prod-*"]`},
+		"a cluster that is any":           {`["class bm-*"]`, `["cluster any"]`},
 		"any beside a class":              {`["class bm-*"]`, `["class bm-*", any]`},
 		"certAuthority as a text":         {`certAuthority: true`, `certAuthority: "true"`},
 		"certAuthority: yes":              {`certAuthority: true`, `certAuthority: yes`},

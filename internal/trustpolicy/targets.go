@@ -21,7 +21,7 @@ func targets(field string, list []string) error {
 	for _, target := range list {
 		kind, value, _ := strings.Cut(target, " ")
 		good := kind == "class" && classPattern.MatchString(value) || kind == "host" && fingerprint.MatchString(value) ||
-			kind == "cluster" && ValidClusterID(value) || target == anyTarget
+			kind == "cluster" && ValidClusterID(value) && value != AnyCluster || target == anyTarget
 		// check: PolicyMalformed: a target that is read in two ways widens a scope
 		if !good {
 			return malformed("%s: %.80q is not any, class LABEL, class PREFIX*, host SHA256:... or cluster ID", field, target)

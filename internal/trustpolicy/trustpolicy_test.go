@@ -146,6 +146,7 @@ func TestDocument(t *testing.T) {
 		"expires in a second":            {"2027-05-29T00:00:00Z", "2026-11-30T12:00:01Z", decision.Verified},
 		"no mode":                        {"mode: enforce\n", "", decision.PolicyMalformed},
 		"an unknown mode":                {"mode: enforce", "mode: audit", decision.PolicyMalformed},
+		"an unknown mode with an end":    {"mode: enforce", "mode: audit\nwarnUntil: \"2026-12-29T00:00:00Z\"", decision.PolicyMalformed},
 		"warn without an end":            {"mode: enforce", "mode: warn", decision.PolicyMalformed},
 		"warn for 31 days":               {"mode: enforce", "mode: warn\nwarnUntil: \"2026-12-30T00:00:00Z\"", decision.PolicyMalformed},
 		"enforce with an end":            {"mode: enforce", "mode: enforce\nwarnUntil: \"2026-12-01T00:00:00Z\"", decision.PolicyMalformed},

@@ -2,11 +2,13 @@ package policyfile_test
 
 import (
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -89,6 +91,21 @@ func TestPublishedFiles(t *testing.T) {
 	}
 }
 
+// ed25519Certificate is a self-signed certificate of a key that the format does not have.
+func ed25519Certificate(t *testing.T) *pem.Block {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pem.Block{Type: "CERTIFICATE", Bytes: der}
+}
+
 func TestNearMisses(t *testing.T) {
 	root := publicKey(t, testkit.Corpus(t, "fragments/node-agent/keys/demo-root.pub"))
 	text := string(testkit.Corpus(t, "fragments/node-agent/trust-policy.signed.json"))
@@ -113,6 +130,10 @@ func TestNearMisses(t *testing.T) {
 			wantReason(t, err, tt.want)
 		})
 	}
+	_, err := policyfile.Parse([]byte(text + "{}"))
+	if err == nil || !strings.Contains(err.Error(), "text behind the policy") {
+		t.Errorf("text behind it: %v", err)
+	}
 	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +157,16 @@ func TestNearMisses(t *testing.T) {
 		"an empty certificate": {func(f *policyfile.File) {
 			f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "CERTIFICATE"})
 		}, decision.SignatureMalformed},
+		"two certificates": {func(f *policyfile.File) {
+			one, err := base64.StdEncoding.DecodeString(f.Annotations[policyfile.AnnotationCertificate])
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Annotations[policyfile.AnnotationCertificate] = base64.StdEncoding.EncodeToString(append(one, one...))
+		}, decision.SignatureMalformed},
+		"another kind of key": {func(f *policyfile.File) {
+			f.Annotations[policyfile.AnnotationCertificate] = encode(ed25519Certificate(t))
+		}, decision.KeyTypeRefused},
 		"a changed policy": {func(f *policyfile.File) { f.Policy.Mode = policyfile.Enforce }, decision.Tampered},
 	} {
 		t.Run(name, func(t *testing.T) {
