@@ -136,7 +136,7 @@ func (s *certificates) add(low, high uint64) error {
 func (s *certificates) serialList(r *reader) error {
 	for r.more() {
 		serial := r.uint64()
-		// check: Malformed: a number that is cut off is a revocation that is lost
+		// add would refuse the 0 of a short read as well; this says it in plainer words.
 		if r.failed {
 			return malformed("KRL list of serial numbers is cut short")
 		}
