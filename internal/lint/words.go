@@ -127,6 +127,9 @@ func unwrap(name string, words []*syntax.Word) ([]*syntax.Word, bool) {
 	for len(words) > 0 {
 		text, _ := prefix(words[0])
 		option := strings.HasPrefix(text, "-") && len(text) > 1
+		if name == "command" && option && strings.ContainsAny(text, "vV") { // asks for a command, and runs none
+			return nil, false
+		}
 		if !option && !(name == "env" && strings.Contains(text, "=")) {
 			break
 		}
