@@ -113,8 +113,8 @@ func checkEnum(words string) *wordsError {
 	}
 	for i, v := range values {
 		// check: WarrantMalformed: a value that is nothing, and so matches what was left out
-		if v == "" {
-			return malformedWords("enum has an empty value")
+		if !fits(`[!-~]+`, v) {
+			return malformedWords("enum has an empty value, or one beyond printable ASCII")
 		}
 		// check: WarrantMalformed: a second spelling of the same list
 		if slices.Contains(values[:i], v) {

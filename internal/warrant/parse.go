@@ -83,8 +83,8 @@ func (p *parser) after(text []byte, at span) error {
 		return malformed(lineAt(text, next), "a %s line after the end of the block", prefix)
 	}
 	// check: WarrantMalformed: a block above the #! line, which then names no interpreter any more
-	if at.start == 0 && bytes.HasPrefix(text[at.end:], []byte("#!")) {
-		return malformed(p.line, "a #! line below the block; it must stand on line 1")
+	if bytes.HasPrefix(text[at.end:], []byte("#!")) {
+		return malformed(p.line, "is a #! line below the block; it must stand on line 1")
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (w *Warrant) CheckParams(values map[string]string, pin Pin) error {
 				Try("leave it out, or declare it with a param line and sign again")
 		}
 		// check: ParamInvalid: a value outside of what the script's author wrote it for
-		if values[name] != "" && !p.Matcher.accepts(values[name]) {
+		if values[name] != "" && !p.Matcher.Accepts(values[name]) {
 			return decision.Errorf(decision.ParamInvalid, "the value of %s (%d bytes) is not what the warrant declares: %s",
 				name, len(values[name]), decision.OneLine(p.Matcher.String(), 120))
 		}
@@ -96,8 +96,8 @@ func (w *Warrant) CheckParams(values map[string]string, pin Pin) error {
 	return w.checkCluster(values, pin)
 }
 
-// accepts reports whether a value that is not empty is what m declares.
-func (m Matcher) accepts(value string) bool {
+// Accepts reports whether a value that is not empty is what m declares.
+func (m Matcher) Accepts(value string) bool {
 	switch m.Kind {
 	case MatchType:
 		return typeRule(m.Value).accepts(value)
