@@ -52,7 +52,6 @@ type use struct {
 type assign struct {
 	name   string
 	node   *syntax.Assign
-	stmt   *syntax.Stmt
 	outer  int      // index of the assignment around it, or -1
 	direct []string // parameters whose value goes into it, but for those of inner assignments
 }
@@ -111,7 +110,7 @@ func (g *gatherer) enter(n syntax.Node) {
 
 // assign notes that a variable gets a value, which holds what is used until the node is left.
 func (g *gatherer) assign(name *syntax.Lit, n *syntax.Assign) {
-	a := assign{node: n, stmt: g.innermost(), outer: -1}
+	a := assign{node: n, outer: -1}
 	if len(g.current) > 0 {
 		a.outer = g.current[len(g.current)-1]
 	}

@@ -39,8 +39,8 @@ func TestHostileScriptsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			findings := lint.Lint([]byte(text), script.Join)
-			// An idle core needs a few hundred milliseconds for the worst; the margin is for a busy machine.
-			if took := time.Since(start); took > 10*time.Second {
+			// An idle core needs less than a second for the worst; the margin is for a busy machine and the race detector.
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 			if len(findings) > 2000 {

@@ -208,5 +208,11 @@ func modeFlag(c command) string {
 
 // plain makes two spellings of a word alike: quotes and braces are taken off, and a / at the end.
 func plain(word string) string {
-	return strings.TrimSuffix(strings.NewReplacer(`"`, "", `'`, "", "{", "", "}", "").Replace(word), "/")
+	word = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`"'{}`, r) {
+			return -1
+		}
+		return r
+	}, word)
+	return strings.TrimSuffix(word, "/")
 }

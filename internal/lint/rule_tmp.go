@@ -21,7 +21,7 @@ func fixedTmpName(s *source) []hit {
 		all = append(all, on(w, Warning, name+" is a name that any user of the host can take first", `use a name nobody knows: f=$(mktemp) or d=$(mktemp -d)`))
 	}
 	for _, c := range s.facts.commands {
-		if slices.Contains([]string{"mktemp", "echo", "printf", "rm", "mount", "umount"}, c.name) {
+		if slices.Contains([]string{"mktemp", "echo", "printf", "rm", "mount", "umount", "[", "test"}, c.name) {
 			continue
 		}
 		for _, w := range c.args {

@@ -87,6 +87,8 @@ func secretArgument(s *source) []hit {
 
 // isBuiltinCommand tells the commands that bash runs itself, without a process of their own.
 func isBuiltinCommand(name string) bool {
-	return slices.Contains([]string{":", ".", "[", "alias", "cd", "echo", "eval", "exit", "export", "false", "hash", "let", "local", "mapfile", "printf",
-		"read", "readonly", "return", "set", "shift", "source", "test", "trap", "true", "type", "unset", "wait"}, name)
+	return slices.Contains([]string{
+		":", ".", "[", "alias", "cd", "echo", "eval", "exit", "export", "false", "hash", "let", "local", "mapfile", "printf",
+		"read", "readonly", "return", "set", "shift", "source", "test", "trap", "true", "type", "unset", "wait",
+	}, name)
 }

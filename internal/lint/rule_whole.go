@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"errors"
 	"path"
 	"regexp"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 // unsignable says what every verifier would say of the bytes.
 func unsignable(s *source) []hit {
-	if s.parseErr == errTooLarge {
+	if errors.Is(s.parseErr, errTooLarge) {
 		return []hit{{level: Error, message: "the script is larger than any verifier takes", hint: "make it smaller"}}
 	}
 	err := script.Check(s.text)

@@ -144,6 +144,7 @@ func TestUncheckedDownload(t *testing.T) {
 
 		"a digest follows":    {text: strict + "curl -o y x\necho \"$sum  y\" | sha256sum -c\n"},
 		"a signature follows": {text: strict + "curl -o y x\ngpg --verify y.asc y\n"},
+		"asking for wget":     {text: strict + "if command -v wget >/dev/null; then ls; fi\n"},
 		"curl to stdout":      {text: strict + "curl -sS x\n"},
 		"curl with a method":  {text: strict + "curl -XPOST x\n"},
 		"curl to nowhere":     {text: strict + "curl -o /dev/null x; curl x >/dev/null; curl -o - x\n"},
@@ -315,6 +316,7 @@ func TestFixedTmpName(t *testing.T) {
 		"the directory itself":              {text: strict + "cd /tmp; ls /tmp/\n"},
 		"removing":                          {text: strict + "rm -f /tmp/x; rm -rf /tmp/*\n"},
 		"another tmp":                       {text: strict + "cp a /srv/tmp/x; cp a /tmpfoo/x\n"},
+		"a question":                        {text: strict + "[ -e /tmp/x ]\n"},
 		"a message":                         {text: strict + "echo /tmp/x\n"},
 	})
 }

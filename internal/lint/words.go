@@ -92,18 +92,44 @@ func commandOf(stmt *syntax.Stmt) command {
 	return c
 }
 
+// wrapper tells the commands that run another one, with those of their flags that take a value.
+func wrapper(name string) (withValue string, known bool) {
+	switch name {
+	case "nohup", "command", "builtin", "setsid", "busybox", "chroot":
+		return "", true
+	case "sudo":
+		return "ugpCDhrT", true
+	case "doas":
+		return "uC", true
+	case "env":
+		return "uCS", true
+	case "exec":
+		return "a", true
+	case "nice":
+		return "n", true
+	case "ionice":
+		return "cnp", true
+	case "stdbuf":
+		return "ioe", true
+	case "timeout":
+		return "ks", true
+	default:
+		return "", false
+	}
+}
+
 // unwrap gives the words behind a command that runs another one: sudo -u x CMD, env A=b CMD.
 func unwrap(name string, words []*syntax.Word) ([]*syntax.Word, bool) {
-	withValue, known := map[string]string{
-		"sudo": "ugpCDhrT", "env": "uCS", "nohup": "", "exec": "a", "command": "", "builtin": "", "nice": "n",
-		"ionice": "cnp", "setsid": "", "stdbuf": "ioe", "timeout": "ks", "time": "fo", "busybox": "", "doas": "uC", "chroot": "",
-	}[name]
+	withValue, known := wrapper(name)
 	if !known {
 		return nil, false
 	}
 	for len(words) > 0 {
 		text, _ := prefix(words[0])
 		option := strings.HasPrefix(text, "-") && len(text) > 1
+		if name == "command" && option && strings.ContainsAny(text, "vV") { // asks for a command, and runs none
+			return nil, false
+		}
 		if !option && !(name == "env" && strings.Contains(text, "=")) {
 			break
 		}

@@ -148,8 +148,8 @@ func checkResult(t *testing.T, r map[string]any, rules []any) {
 		t.Error("no message")
 	}
 	place := object(t, object(t, list(t, r, "locations")[0])["physicalLocation"])
-	uri, _ := object(t, place["artifactLocation"])["uri"].(string)
-	if _, err := url.Parse(uri); err != nil || uri == "" || strings.Contains(uri, "/../") || strings.Contains(uri, `\`) { // 3.4.3, 3.10.1
+	uri, ok := object(t, place["artifactLocation"])["uri"].(string)
+	if _, err := url.Parse(uri); err != nil || !ok || uri == "" || strings.Contains(uri, "/../") || strings.Contains(uri, `\`) { // 3.4.3, 3.10.1
 		t.Errorf("uri %q: %v", uri, err)
 	}
 	if part, there := place["region"]; there {
