@@ -116,7 +116,7 @@ func TestSignRefusesWhatNoVerifierTakes(t *testing.T) {
 		})
 	}
 	path := w.write("p.yaml", plainProfile)
-	wantFailed(t, w.hostwarrant("sign", path, "--key", w.key("weak", testkit.NewSigner(t, "rsa2048"))), exitRefused, "KeyTypeRefused")
+	wantFailed(t, w.hostwarrant("sign", path, "--key", w.key("weak", testkit.NewSigner(t, "rsa2048"))), exitUndecided, "KeyTypeRefused")
 	wantFailed(t, w.hostwarrant("sign", w.write("x.yaml", "kind: ConfigMap\n"), "--key", key), exitUndecided, "no SSHJoinProfile")
 	wantFailed(t, w.hostwarrant("sign", t.TempDir(), "--key", key), exitUndecided, "no phase scripts")
 }
