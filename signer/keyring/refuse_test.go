@@ -16,6 +16,17 @@ import (
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
+// openSSHFile is a private key file of OpenSSH as far as its public half (PROTOCOL.key).
+func openSSHFile(public []byte) []byte {
+	outer := ssh.Marshal(struct {
+		Cipher, KDF, Options string
+		Keys                 uint32
+		Public               []byte
+		Private              []byte
+	}{"none", "none", "", 1, public, []byte("x")})
+	return pem.EncodeToMemory(&pem.Block{Type: "OPENSSH PRIVATE KEY", Bytes: append([]byte("openssh-key-v1\x00"), outer...)})
+}
+
 func pkcs8(t *testing.T, key any) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -66,6 +77,7 @@ func TestLoadRefusesKeysThatMayNotSign(t *testing.T) {
 		"the public half of such a curve":             pkix(t, curve.Public()),
 		"a key that agrees on secrets and signs not":  pkcs8(t, exchange),
 		"the public half of a key that signs not":     pkix(t, exchange.Public()),
+		"DSA in a file of OpenSSH":                    openSSHFile(ssh.Marshal(struct{ Type string }{"ssh-dss"})),
 		"DSA, whatever its block holds":               pem.EncodeToMemory(&pem.Block{Type: "DSA PRIVATE KEY", Bytes: []byte("x")}),
 		"a certificate, which is not a key by itself": ssh.MarshalAuthorizedKey(&certificate),
 	} {
