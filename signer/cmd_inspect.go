@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
 )
 
@@ -58,7 +61,60 @@ type signedBytes struct {
 	Name       string          `json:"name"`
 	SHA256     string          `json:"sha256"`
 	Bytes      int             `json:"bytes"`
+	Warrant    *warrantFact    `json:"warrant,omitempty"`
+	Problem    string          `json:"problem,omitempty"`
 	Signatures []signatureFact `json:"signatures"`
+}
+
+// warrantFact is what a script says it is for.
+type warrantFact struct {
+	Profile   string   `json:"profile"`
+	Phase     string   `json:"phase"`
+	Serial    int64    `json:"serial"`
+	NotBefore string   `json:"notBefore,omitempty"`
+	NotAfter  string   `json:"notAfter,omitempty"`
+	Targets   []string `json:"targets"`
+	Params    []string `json:"params,omitempty"`
+	Timeout   int      `json:"timeoutSeconds"`
+}
+
+// describeWarrant reads the warrant of a script, if it has one.
+func describeWarrant(text []byte) (*warrantFact, string) {
+	w, err := warrant.Find(text)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if w == nil {
+		return nil, ""
+	}
+	f := &warrantFact{Profile: w.Profile, Phase: string(w.Phase), Serial: w.Serial, Timeout: w.TimeoutSeconds()}
+	if w.HasNotBefore {
+		f.NotBefore = stamp(time.Unix(w.NotBefore, 0))
+	}
+	if !w.Never {
+		f.NotAfter = stamp(time.Unix(w.NotAfter, 0))
+	}
+	for _, t := range w.Targets {
+		f.Targets = append(f.Targets, t.String())
+	}
+	for _, p := range w.Params {
+		f.Params = append(f.Params, p.String())
+	}
+	return f, ""
+}
+
+func (f *warrantFact) text() string {
+	from, until := "", ", without an end"
+	if f.NotBefore != "" {
+		from = ", from " + f.NotBefore
+	}
+	if f.NotAfter != "" {
+		until = " until " + f.NotAfter
+		if from == "" {
+			until = "," + until
+		}
+	}
+	return fmt.Sprintf("serial %d%s%s, for %s, %d parameters, at most %d s", f.Serial, from, until, strings.Join(f.Targets, ", "), len(f.Params), f.Timeout)
 }
 
 type signatureFact struct {
@@ -101,7 +157,7 @@ func (c *cli) findings(in input) ([]finding, error) {
 		f := finding{Path: in.path, Kind: object.KindJoinProfile, Name: in.dir.name}
 		for _, phase := range script.Phases() {
 			if text, there := in.dir.scripts[phase]; there {
-				f.Parts = append(f.Parts, describePart(string(phase), script.Namespace, text, blocks(string(in.dir.signatures[phase]))))
+				f.Parts = append(f.Parts, describeScript(phase, text, string(in.dir.signatures[phase])))
 			}
 		}
 		return []finding{f}, nil
@@ -151,7 +207,7 @@ func describeObject(f finding, o manifest.Object) finding {
 		}
 		f.Facts = append(f.Facts, fact{"version", p.Version})
 		for _, phase := range p.Phases() {
-			f.Parts = append(f.Parts, describePart(string(phase), script.Namespace, []byte(p.Scripts[phase]), blocks(p.Signatures[phase])))
+			f.Parts = append(f.Parts, describeScript(phase, []byte(p.Scripts[phase]), p.Signatures[phase]))
 		}
 	case object.KindHost:
 		h, err := object.ParseHost(raw)
@@ -199,10 +255,17 @@ func keyName(line string) string {
 	return key.Type() + " " + sshsig.Fingerprint(key)
 }
 
+// describeScript shows a phase script, its warrant and its signatures.
+func describeScript(phase script.Phase, text []byte, signatures string) signedBytes {
+	p := describePart(string(phase), script.Namespace, text, blocks(signatures))
+	p.Warrant, p.Problem = describeWarrant(text)
+	return p
+}
+
 func describePart(name, namespace string, text []byte, signatures []string) signedBytes {
 	p := signedBytes{Name: name, SHA256: trustpolicy.Digest(text)[len("sha256:"):], Bytes: len(text), Signatures: []signatureFact{}}
 	for _, armored := range signatures {
-		sig, err := sshsig.Parse([]byte(armored))
+		sig, err := parseOne(armored)
 		if err != nil {
 			p.Signatures = append(p.Signatures, signatureFact{Problem: err.Error()})
 			continue
@@ -220,6 +283,15 @@ func describePart(name, namespace string, text []byte, signatures []string) sign
 	return p
 }
 
+// parseOne reads one block, also one by a certificate.
+func parseOne(armored string) (*sshsig.Signature, error) {
+	all, err := sshsig.ParseAllWithCertificates([]byte(armored))
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
 func (f finding) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s: %s/%s\n", place(f.Path, f.Document), shown(f.Kind), shown(f.Name))
 	if f.Problem != "" {
@@ -230,6 +302,12 @@ func (f finding) write(b *bytes.Buffer) {
 	}
 	for _, p := range f.Parts {
 		fmt.Fprintf(b, "  %s: sha256 %s, %d bytes\n", p.Name, p.SHA256, p.Bytes)
+		if p.Warrant != nil {
+			fmt.Fprintf(b, "  %s: warrant: %s\n", p.Name, shown(p.Warrant.text()))
+		}
+		if p.Problem != "" {
+			fmt.Fprintf(b, "  %s: warrant: unreadable: %s\n", p.Name, shown(p.Problem))
+		}
 		if len(p.Signatures) == 0 {
 			fmt.Fprintf(b, "    no signature\n")
 		}

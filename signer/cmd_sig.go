@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hostwarrant/hostwarrant/internal/allowedsigners"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 )
@@ -14,7 +16,7 @@ func (c *cli) sigCommand() *cobra.Command {
 	return group("sig", "Raw SSHSIG signatures, with the options of ssh-keygen -Y",
 		`  hostwarrant sig sign -f keys/signer -n kpssh < join.sh > join.sh.sig
   hostwarrant sig verify -f allowed_signers -I kpssh -n kpssh -s join.sh.sig < join.sh`,
-		c.sigSignCommand(), c.sigVerifyCommand())
+		c.sigSignCommand(), c.sigVerifyCommand(), c.sigInspectCommand())
 }
 
 func (c *cli) sigSignCommand() *cobra.Command {
@@ -60,60 +62,106 @@ func (c *cli) sigVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Verify a signature of a message on stdin",
-		Long: `verify says whether a signature of stdin is by a key that an allowed_signers file lists for an identity.
+		Long: `verify says whether a signature of stdin is by a key, or a certificate of an authority, that an allowed_signers file
+lists for an identity, and that is not revoked.
 
-Lines are: principals, then namespaces="..." if given, then the key. Principals are names or patterns with * and ?,
-with commas between them. Other options and negated patterns are errors, not ignored.`,
-		Example: `  hostwarrant sig verify -f allowed_signers -I kpssh -n kpssh -s join.sh.sig < join.sh`,
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return c.sigVerify(o) },
+It reads what ssh-keygen -Y verify reads, and refuses the rest: a line of allowed_signers or of a list of revocations
+that cannot be read is an error of the whole file, not skipped.`,
+		Example: `  hostwarrant sig verify -f allowed_signers -I kpssh -n kpssh -s join.sh.sig < join.sh
+  hostwarrant sig verify -f allowed_signers -I join@tls-bootstrap -n kpssh -s join.sh.sig -r revoked.krl < join.sh`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return c.sigVerify(o) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.signers, "signers", "f", "", "allowed_signers file (required)")
 	f.StringVarP(&o.identity, "identity", "I", "", "identity that must have signed (required)")
 	f.StringVarP(&o.namespace, "namespace", "n", "", "namespace (required)")
 	f.StringVarP(&o.signature, "signature", "s", "", "signature file (required)")
+	f.StringVarP(&o.revoked, "revoked", "r", "", "KRL, or public keys one a line, that must not have signed")
+	f.StringArrayVarP(&o.options, "option", "O", nil, "verify-time=TIME judges at that time, YYYYMMDD[HHMM[SS]]Z")
 	for _, name := range []string{"signers", "identity", "namespace", "signature"} {
 		required(cmd, name)
 	}
 	return cmd
 }
 
-type sigVerifyOptions struct{ signers, identity, namespace, signature string }
+type sigVerifyOptions struct {
+	signers, identity, namespace, signature, revoked string
+	options                                          []string
+}
 
 func (c *cli) sigVerify(o sigVerifyOptions) error {
-	if o.identity == "" { // ssh-keygen lets it match nothing; a pattern * would match it here
+	if o.identity == "" { // ssh-keygen lets it match nothing
 		return usage("-I is empty")
 	}
-	list, err := readFile(o.signers)
+	now, err := c.timeOf(o.options)
 	if err != nil {
-		return undecided(err)
+		return err
 	}
-	entries, err := parseSigners(string(list))
+	list, err := readSigners(o.signers)
 	if err != nil {
-		return undecided(fmt.Errorf("%s: %v", o.signers, err))
+		return err
+	}
+	revoked, err := readRevoked(o.revoked)
+	if err != nil {
+		return err
 	}
 	armored, err := readFile(o.signature)
 	if err != nil {
 		return undecided(err)
 	}
+	if len(armored) == 0 {
+		return undecided(fmt.Errorf("%s: there is nothing to verify", o.signature))
+	}
 	message, err := c.read("-")
 	if err != nil {
 		return undecided(err)
 	}
-	sig, err := sshsig.Parse(armored)
+	sig, err := oneSignature(armored)
 	if err != nil {
 		return refused(o.signature, err)
 	}
-	if err := sig.Verify(o.namespace, message); err != nil {
+	if err := list.Verify(o.identity, o.namespace, sig, message, revoked, now); err != nil {
 		return refused(o.signature, err)
 	}
-	for _, e := range entries {
-		if sameKey(e.key, sig.PublicKey()) && e.allows(o.identity, o.namespace) {
-			return c.print([]byte(fmt.Sprintf("Good %q signature for %s with %s key %s\n", o.namespace, o.identity,
-				strings.TrimPrefix(sig.PublicKey().Type(), "ssh-"), sshsig.Fingerprint(sig.PublicKey()))))
+	return c.print([]byte(fmt.Sprintf("Good %q signature for %s with %s\n", o.namespace, shown(o.identity), keyWords(sig))))
+}
+
+// timeOf is now, unless an option says when.
+func (c *cli) timeOf(options []string) (time.Time, error) {
+	now := c.now()
+	for _, o := range options {
+		text, found := strings.CutPrefix(o, "verify-time=")
+		if !found {
+			return now, usage("unknown option -O %q", o)
 		}
+		t, err := allowedsigners.ParseTime(text)
+		if err != nil {
+			return now, usage("-O verify-time: %v", err)
+		}
+		now = t
 	}
-	return refused(o.signature, decision.Errorf(decision.SignerUnknown, "the key %s is not listed for %q in namespace %q",
-		sshsig.Fingerprint(sig.PublicKey()), o.identity, o.namespace))
+	return now, nil
+}
+
+// oneSignature takes a raw key or a certificate: the list that follows says whether certificates count.
+func oneSignature(armored []byte) (*sshsig.Signature, error) {
+	all, err := sshsig.ParseAllWithCertificates(armored)
+	if err != nil {
+		return nil, err
+	}
+	// check: SignatureMalformed: readers differ in which of several signatures they take
+	if len(all) != 1 {
+		return nil, decision.Errorf(decision.SignatureMalformed, "holds %d signatures where one is wanted", len(all))
+	}
+	return all[0], nil
+}
+
+// keyWords names who signed, as ssh-keygen does.
+func keyWords(sig *sshsig.Signature) string {
+	words := strings.TrimPrefix(sig.PublicKey().Type(), "ssh-") + " key " + sshsig.Fingerprint(sig.PublicKey())
+	if c := sig.Certificate(); c != nil {
+		words += fmt.Sprintf(", certified as %s, serial %d, by %s", shown(c.KeyId), c.Serial, sshsig.Fingerprint(c.SignatureKey))
+	}
+	return words
 }

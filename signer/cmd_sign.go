@@ -16,9 +16,13 @@ import (
 
 // signOptions are the flags of sign.
 type signOptions struct {
-	key, out            string
-	inPlace, add, force bool
-	dir                 dirOptions
+	keys                         []string
+	out                          string
+	inPlace, add, replace, force bool
+	fixCRLF                      bool
+	terms                        termFlags
+	dir                          dirOptions
+	judge                        judgeFlags
 }
 
 func (c *cli) signCommand() *cobra.Command {
@@ -26,31 +30,46 @@ func (c *cli) signCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign PATH...",
 		Short: "Sign the phase scripts of SSHJoinProfiles",
-		Long: `sign signs every phase of the SSHJoinProfiles in PATH, in the namespace kpssh, and prints the signed text.
-Only the bytes of signatures change: comments, order and style stay. Before anything is written, the output is read
-again as the API server would read it, and every signature is verified.
+		Long: `sign writes into every phase script what it is for (its warrant), signs it in the namespace kpssh, and prints the
+signed text. Only the bytes of warrants, signatures and spec.version change: comments, order and style stay. Before
+anything is written, the output is read again as the API server would read it, and every signature is verified.
 
 PATH is a YAML or JSON file, "-" for stdin, or a directory of install.sh, join.sh, leave.sh and uninstall.sh: then
-<phase>.sh.sig is written beside each, and an SSHJoinProfile is printed.
+the warrant is written into the scripts, <phase>.sh.sig beside each, and an SSHJoinProfile is printed.
 
-A new signature replaces all others of its phase; with --add it stands behind those of other keys (at most 8).
---key takes an OpenSSH private key (a passphrase is asked on the terminal), or the .pub file of a key that ssh-agent
-holds, which is how FIDO2 and PKCS#11 tokens are used.
+The warrant comes from the flags, from warrant.yaml (beside the scripts of a directory, or --warrant FILE), and from
+the block that a script has already, in this order. A new serial brings a new validity: 90 days for install and join
+unless --valid-for says otherwise, no end for leave and uninstall, whose digests install and join then name. See
+"hostwarrant help warrant".
 
-Exit status: 0 signed, 1 refused (a template, a NUL, a weak key), 2 wrong usage, 3 I/O or a key that cannot be used.`,
-		Example: `  hostwarrant sign -i profile.yaml --key keys/signer
-  hostwarrant sign scripts/ --key ~/.ssh/id_ed25519_sk.pub --profile tls-bootstrap --version 42 -o profile.yaml`,
+Signatures by other keys stay where they still cover the script. --add is for the second signer: it changes nothing
+but signatures, and fails where an earlier one does not cover the script. --replace drops those of others.
+With --policy and --root the result is judged as "hostwarrant verify" would; signatures that are still missing are
+named, anything else is refused before it is written.
+
+--key takes an OpenSSH private key (a passphrase is asked on the terminal), a cosign.key, or the .pub file of a key
+that ssh-agent holds, which is how FIDO2 and PKCS#11 tokens are used. It may be repeated.
+
+Exit status: 0 signed, 1 refused (a template, a NUL, a warrant that contradicts itself), 2 wrong usage, 3 I/O or a
+key that cannot be used.`,
+		Example: `  hostwarrant sign -i profile.yaml --key keys/signer --serial 42 --target "class bm-amd64"
+  hostwarrant sign -i profile.yaml --key ~/.ssh/id_ed25519_sk.pub --add
+  hostwarrant sign scripts/ --key keys/signer --profile tls-bootstrap --serial 42 --target any -o profile.yaml`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, paths []string) error { return c.sign(paths, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.key, "key", "", "private key file, or the .pub file of a key in ssh-agent (required)")
+	f.StringArrayVar(&o.keys, "key", nil, "private key file, or the .pub file of a key in ssh-agent (required; may be repeated)")
 	f.BoolVarP(&o.inPlace, "in-place", "i", false, "edit the file instead of printing it")
 	f.StringVarP(&o.out, "output", "o", "", "write to a new file instead of stdout")
 	f.BoolVar(&o.force, "force", false, "let -o replace a file")
-	f.BoolVar(&o.add, "add", false, "keep the signatures of other keys")
-	f.StringVar(&o.dir.profile, "profile", "", "profile name for a directory (default: the directory's own name)")
-	f.StringVar(&o.dir.version, "version", "1", "spec.version for a directory")
+	f.BoolVar(&o.add, "add", false, "change nothing but signatures, and keep those of other keys")
+	f.BoolVar(&o.replace, "replace", false, "drop the signatures of other keys")
+	f.BoolVar(&o.fixCRLF, "fix-crlf", false, "make LF line ends of CR LF before signing")
+	f.StringVar(&o.dir.profile, "profile", "", "profile name for a directory (default: warrant.yaml's, or the directory's own name)")
+	f.StringVar(&o.dir.version, "version", "", "spec.version for a directory without warrants (default 1)")
+	o.terms.add(f)
+	o.judge.optional(cmd)
 	required(cmd, "key")
 	return cmd
 }
@@ -63,7 +82,11 @@ func (o signOptions) check(paths []string) error {
 		return usage("--force goes with -o")
 	case o.out != "" && len(paths) > 1:
 		return usage("-o takes one PATH")
-	case !profileVersion.MatchString(o.dir.version):
+	case o.add && o.replace:
+		return usage("--add and --replace exclude each other")
+	case o.add && (o.fixCRLF || o.terms.over(terms{}).given() || o.terms.file != ""):
+		return usage("--add changes nothing but signatures: leave out what states a warrant")
+	case o.dir.version != "" && !profileVersion.MatchString(o.dir.version):
 		return usage("%.80q cannot be a version: 1 to 63 of A-Z, a-z, 0-9, ., _ and -", o.dir.version)
 	}
 	for _, path := range paths {
@@ -71,13 +94,24 @@ func (o signOptions) check(paths []string) error {
 			return usage("-i needs a file, not stdin")
 		}
 	}
-	return nil
+	return o.judge.check()
+}
+
+func (o signOptions) othersMode() othersMode {
+	switch {
+	case o.add:
+		return onlyAdd
+	case o.replace:
+		return ownOnly
+	default:
+		return keepValid
+	}
 }
 
 // signed is the result for one path.
 type signed struct {
 	text  []byte // to print; nil when edited in place
-	files []file // to write
+	files []output.Change
 }
 
 // sign makes all signatures before it writes anything.
@@ -85,23 +119,71 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 	if err := o.check(paths); err != nil {
 		return err
 	}
-	key, closer, err := c.keys.Load(o.key)
+	j, err := o.judge.load(c)
 	if err != nil {
-		return undecided(err)
+		return err
 	}
-	defer closeKey(closer, &err)
-	if err := checkKey(o.key, key); err != nil {
+	given, err := o.given()
+	if err != nil {
+		return err
+	}
+	keys, closeAll, err := c.loadKeys(o.keys)
+	defer closeAll(&err)
+	if err != nil {
 		return err
 	}
 	var all []signed
 	for _, path := range paths {
-		one, err := c.signPath(&scriptSigner{c: c, key: key, add: o.add}, path, o)
+		s := &signing{c: c, keys: keys, terms: o.terms.over(given), others: o.othersMode(), fixCRLF: o.fixCRLF, judge: j}
+		one, err := s.path(path, o)
 		if err != nil {
 			return err
 		}
 		all = append(all, one)
 	}
 	return c.deliver(all, o)
+}
+
+// given are the terms of --warrant.
+func (o signOptions) given() (terms, error) {
+	if o.terms.file == "" {
+		return terms{}, nil
+	}
+	return readTerms(o.terms.file)
+}
+
+func readTerms(path string) (terms, error) {
+	text, err := readFile(path)
+	if err != nil {
+		return terms{}, undecided(fmt.Errorf("reading warrant terms: %v", err))
+	}
+	t, err := parseTerms(text)
+	if err != nil {
+		return terms{}, undecided(fmt.Errorf("%s: %v", path, err))
+	}
+	return t, nil
+}
+
+// loadKeys loads every key; what it gives back closes them, and is never nil.
+func (c *cli) loadKeys(paths []string) (keys []ssh.Signer, closeAll func(*error), err error) {
+	var closers []io.Closer
+	closeAll = func(err *error) {
+		for _, closer := range closers {
+			closeKey(closer, err)
+		}
+	}
+	for _, path := range paths {
+		key, closer, err := c.keys.Load(path)
+		if err != nil {
+			return nil, closeAll, undecided(err)
+		}
+		closers = append(closers, closer)
+		if err := checkKey(path, key); err != nil {
+			return nil, closeAll, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, closeAll, nil
 }
 
 func closeKey(closer io.Closer, err *error) {
@@ -113,12 +195,12 @@ func closeKey(closer io.Closer, err *error) {
 func checkKey(path string, key ssh.Signer) error {
 	// Signing would refuse it too; here it is said before anything is read.
 	if err := sshsig.CheckKey(key.PublicKey()); err != nil {
-		return refused("key "+path, err)
+		return undecided(fmt.Errorf("key %s: %w", path, err))
 	}
 	return nil
 }
 
-func (c *cli) signPath(s *scriptSigner, path string, o signOptions) (signed, error) {
+func (s *signing) path(path string, o signOptions) (signed, error) {
 	if path != "-" {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -128,11 +210,11 @@ func (c *cli) signPath(s *scriptSigner, path string, o signOptions) (signed, err
 			if o.inPlace {
 				return signed{}, usage("-i edits files; %s is a directory, whose signatures are always written beside the scripts", path)
 			}
-			text, files, err := s.directory(path, o.dir)
+			text, files, err := s.directory(path, o)
 			return signed{text, files}, err
 		}
 	}
-	data, err := c.read(path)
+	data, err := s.c.read(path)
 	if err != nil {
 		return signed{}, undecided(err)
 	}
@@ -140,33 +222,39 @@ func (c *cli) signPath(s *scriptSigner, path string, o signOptions) (signed, err
 	if err != nil || !o.inPlace {
 		return signed{text: text}, err
 	}
-	return signed{files: []file{{path: path, old: data, data: text}}}, nil
+	return signed{files: []output.Change{{Path: path, Old: data, Data: text}}}, nil
 }
 
-// deliver writes what was signed. A new file comes first: it is what may be refused.
+// deliver writes what was signed: all files or none. The file that may be refused comes first.
 func (c *cli) deliver(all []signed, o signOptions) error {
 	var texts [][]byte
+	var files []output.Change
 	for _, one := range all {
 		if one.text != nil {
 			texts = append(texts, one.text)
 		}
+		files = append(files, one.files...)
 	}
 	if o.out != "" {
 		if err := writeOut(o.out, bytes.Join(texts, nil), o.force); err != nil {
 			return err
 		}
 	}
-	for _, one := range all {
-		for _, f := range one.files {
-			if err := f.write(); err != nil {
-				return undecided(err)
-			}
-		}
+	if err := output.All(files); err != nil {
+		return undecided(errors.Join(err, o.takeBack()))
 	}
 	if o.out != "" || len(texts) == 0 {
 		return nil
 	}
 	return c.print(joinDocuments(texts))
+}
+
+// takeBack removes the new file of a command that then failed.
+func (o signOptions) takeBack() error {
+	if o.out == "" || o.force {
+		return nil
+	}
+	return os.Remove(o.out)
 }
 
 // joinDocuments makes one stream of several texts.
@@ -193,7 +281,7 @@ func writeOut(path string, data []byte, force bool) error {
 	}
 	err := output.Create(path, data, 0o644)
 	if errors.Is(err, output.ErrExists) {
-		return &failure{code: exitUndecided, err: err, hint: "give another file to -o, or --force to replace it"}
+		return &failure{code: exitUsage, err: err, hint: "give another file to -o, or --force to replace it"}
 	}
 	if err != nil {
 		return undecided(err)

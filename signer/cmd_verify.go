@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -21,13 +22,16 @@ PATH is a YAML or JSON file of one or more objects (lists too), "-" for stdin, o
 depth, or of phase scripts with detached signatures (join.sh and join.sh.sig). Other kinds are named on stderr and
 skipped. Text that could be read in two ways (duplicate keys, aliases, anchors) is refused.
 
+Where bytes were changed, put the signed source beside what a tool made of it: the first byte that differs is named.
+
 Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, or it could not be decided.`,
 		Example: `  hostwarrant verify profile.yaml --policy keys/trust-policy.yaml --root keys/root.pub
+  helm template chart | hostwarrant verify - scripts/ --policy policy.yaml --root root.pub
   kubectl get sshjoinprofiles -o yaml | hostwarrant verify - --policy policy.yaml --root root.pub --cluster prod-1 -o json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, paths []string) error {
-			if format != "text" && format != "json" {
-				return usage("-o takes text or json, not %q", format)
+			if !slices.Contains([]string{"text", "json", "sarif"}, format) {
+				return usage("-o takes text, json or sarif, not %q", format)
 			}
 			anchor, err := t.anchor()
 			if err != nil {
@@ -42,7 +46,7 @@ Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, 
 	}
 	t.flags(cmd)
 	cmd.Flags().StringVar(&policy, "policy", "", "TrustPolicy object, or its document with signatures in FILE.sig (required)")
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, json or sarif")
 	cmd.Flags().StringVar(&profile, "profile", "", "profile name of a directory of scripts (default: the directory's own name)")
 	required(cmd, "policy")
 	return cmd
@@ -54,9 +58,13 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 		return err
 	}
 	var all []verdict
-	for _, in := range inputs {
+	shown := c.progress("verified", len(inputs))
+	for i, in := range inputs {
 		all = append(all, j.input(in)...)
+		shown.step(i + 1)
 	}
+	shown.end()
+	explain(all)
 	if err := c.printVerdicts(all, format); err != nil {
 		return err
 	}
@@ -78,6 +86,7 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 type row struct {
 	Path     string   `json:"path"`
 	Document string   `json:"document,omitempty"`
+	Line     int      `json:"line,omitempty"`
 	Kind     string   `json:"kind"`
 	Name     string   `json:"name"`
 	Outcome  string   `json:"outcome"`
@@ -86,6 +95,7 @@ type row struct {
 	What     string   `json:"what,omitempty"`
 	Hint     string   `json:"hint,omitempty"`
 	Message  string   `json:"message"`
+	Details  []string `json:"details,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -95,12 +105,15 @@ func (c *cli) printVerdicts(all []verdict, format string) error {
 			c.say("warning", "%s: %s", place(v.Path, v.Document), w)
 		}
 	}
+	if format == "sarif" {
+		return c.printSARIF(all)
+	}
 	if format == "json" {
 		rows := []row{}
 		for _, v := range all {
 			d := v.Decision
 			rows = append(rows, row{
-				v.Path, v.Document, d.Kind, d.Name, d.Outcome.String(), string(d.Reason), d.Where, d.What, d.Hint, d.Message(), d.Warnings,
+				v.Path, v.Document, v.Line, d.Kind, d.Name, d.Outcome.String(), string(d.Reason), d.Where, d.What, d.Hint, d.Message(), v.Details, d.Warnings,
 			})
 		}
 		return c.printJSON(rows)
@@ -112,6 +125,9 @@ func (c *cli) printVerdicts(all []verdict, format string) error {
 		}
 		if err := c.print([]byte(fmt.Sprintf("%s: %s: %s\n", place(v.Path, v.Document), word, v.Decision.Message()))); err != nil {
 			return err
+		}
+		for _, detail := range v.Details {
+			c.say("note", "%s: %s", place(v.Path, v.Document), detail)
 		}
 	}
 	return nil

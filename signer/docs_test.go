@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -81,4 +82,49 @@ func checkSection(t *testing.T, cmd *cobra.Command, body string) {
 			t.Errorf("docs/cli.md: %s has no flag --%s", cmd.CommandPath(), m[2])
 		}
 	}
+}
+
+// The commands of the README's section on signing do what it says, one after the other.
+func TestTheREADMEsSigningSectionRuns(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, there := strings.Cut(string(text), "\n## Sign and verify, offline\n")
+	_, block, fenced := strings.Cut(section, "\n```sh\n")
+	commands, _, closed := strings.Cut(block, "\n```\n")
+	if !there || !fenced || !closed {
+		t.Fatal("the README has no such section with a block of commands")
+	}
+	cmd := exec.CommandContext(t.Context(), testkit.Tool(t, "bash"), "-euo", "pipefail", "-c", commands)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "PATH="+programDir(t)+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, says := range []string{
+		"profile.yaml: verified: SSHJoinProfile/demo: Verified: 3 phases vouched for",
+		"join: warrant: serial 1,",
+		"changed.yaml: refused: SSHJoinProfile/demo: join: BytesChanged: ",
+		"the signed bytes are those of scripts; the first that differs is on line 14, column 7",
+	} {
+		if !strings.Contains(string(out), says) {
+			t.Errorf("want %q in\n%s", says, out)
+		}
+	}
+}
+
+// programDir holds this test binary under the program's name; TestMain then runs main.
+func programDir(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, "hostwarrant")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

@@ -26,6 +26,7 @@ type scriptDir struct {
 	name       string // the directory's own name, which stands for the profile's unless one is given
 	scripts    map[script.Phase][]byte
 	signatures map[script.Phase][]byte
+	terms      []byte // of warrant.yaml; nil where there is none
 }
 
 // gather finds what the paths hold: "-" is stdin; directories are walked as kubectl apply -R does.
@@ -71,7 +72,7 @@ func (c *cli) walk(dir string) ([]input, error) {
 			}
 			return err
 		}
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) || isTerms(all, path) {
 			return nil
 		}
 		info, err := os.Stat(path)
@@ -87,6 +88,11 @@ func (c *cli) walk(dir string) ([]input, error) {
 		return err
 	})
 	return all, err
+}
+
+// isTerms tells the warrant.yaml of a directory of scripts, which is no manifest.
+func isTerms(before []input, path string) bool {
+	return filepath.Base(path) == termsFile && slices.ContainsFunc(before, func(in input) bool { return in.dir != nil && in.path == filepath.Dir(path) })
 }
 
 // readScripts reads the phase scripts of a directory; nil where it has none.
@@ -108,7 +114,11 @@ func readScripts(dir string) (*scriptDir, error) {
 	if len(d.scripts)+len(d.signatures) == 0 {
 		return nil, nil
 	}
-	return d, nil
+	d.terms, err = readFile(filepath.Join(dir, termsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return d, err
 }
 
 func scriptFile(phase script.Phase) string { return string(phase) + ".sh" }

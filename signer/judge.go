@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,36 +23,50 @@ type judge struct {
 	profile  string // name for directories of scripts
 }
 
-// verdict is a decision and where the object was found.
+// verdict is a decision, where the object was found, and what the file tells beyond it.
 type verdict struct {
 	Path     string
 	Document string
+	Line     int // of the file, from 1; 0 where there is none
 	Decision decision.Decision
+	Details  []string
+
+	profile *object.JoinProfile // nil for other kinds, and where it cannot be read
+	node    *manifest.Node      // nil for a directory of scripts
 }
 
 // input judges all that one input holds. What it holds but is not guarded is named on stderr.
 func (j *judge) input(in input) []verdict {
 	if in.dir != nil {
-		return []verdict{{Path: in.path, Decision: j.scripts(in.dir)}}
+		d, p := j.scripts(in.dir)
+		return []verdict{{Path: in.path, Decision: d, profile: p}}
 	}
 	f, err := manifest.Read(in.data)
 	if err != nil {
-		return []verdict{{Path: in.path, Decision: unreadable(object.Meta{Kind: "File", Name: filepath.Base(in.path)}, err)}}
+		return []verdict{inFile(in, err)}
 	}
 	objects, err := f.Objects()
 	// check: Malformed: an object whose kind is in doubt could be a guarded one
 	if err != nil {
-		return []verdict{{Path: in.path, Decision: unreadable(object.Meta{Kind: "File", Name: filepath.Base(in.path)}, err)}}
+		return []verdict{inFile(in, err)}
 	}
 	var all []verdict
 	for _, o := range objects {
-		if d, guarded := j.object(o); guarded {
-			all = append(all, verdict{Path: in.path, Document: o.Where, Decision: d})
+		if v, guarded := j.object(o); guarded {
+			v.Path, v.Document = in.path, o.Where
+			all = append(all, v)
 			continue
 		}
 		j.c.say("note", "%s: %s is of no kind that is guarded, skipped", place(in.path, o.Where), objectName(o))
 	}
 	return all
+}
+
+// inFile is the verdict on a file of which it is not certain what it holds.
+func inFile(in input, err error) verdict {
+	v := unreadable(object.Meta{Kind: "File", Name: filepath.Base(in.path)}, err)
+	v.Path = in.path
+	return v
 }
 
 func place(path, where string) string {
@@ -78,9 +91,9 @@ func isGuarded(o manifest.Object) bool {
 }
 
 // object judges one object; false where its kind is not guarded.
-func (j *judge) object(o manifest.Object) (decision.Decision, bool) {
+func (j *judge) object(o manifest.Object) (verdict, bool) {
 	if !isGuarded(o) {
-		return decision.Decision{}, false
+		return verdict{}, false
 	}
 	meta := object.Meta{Kind: o.Kind, Name: o.Name}
 	// check: Malformed: kubectl and we could read two objects in one text
@@ -91,33 +104,36 @@ func (j *judge) object(o manifest.Object) (decision.Decision, bool) {
 	if err != nil {
 		return unreadable(meta, err), true
 	}
-	return j.raw(meta, raw), true
+	v := verdict{Line: o.Node.Line, node: o.Node}
+	v.Decision, v.profile = j.raw(meta, raw)
+	return v, true
 }
 
-// raw judges the JSON that the API server would get.
-func (j *judge) raw(meta object.Meta, raw []byte) decision.Decision {
+// raw judges the JSON that the API server would get. It gives the profile too, where it is one.
+func (j *judge) raw(meta object.Meta, raw []byte) (decision.Decision, *object.JoinProfile) {
+	deny := func(err error) decision.Decision { return decision.From(err).Denied(meta.Kind, meta.Name) }
 	switch meta.Kind {
 	case object.KindJoinProfile:
 		p, err := object.ParseJoinProfile(raw)
 		if err != nil {
-			return decision.From(err).Denied(meta.Kind, meta.Name)
+			return deny(err), nil
 		}
-		return verify.JoinProfile(j.snapshot, p)
+		return verify.JoinProfile(j.snapshot, p), p
 	case object.KindHost:
 		h, err := object.ParseHost(raw)
 		if err != nil {
-			return decision.From(err).Denied(meta.Kind, meta.Name)
+			return deny(err), nil
 		}
-		return verify.Host(j.snapshot, j.filled(h), nil)
+		return verify.Host(j.snapshot, j.filled(h), nil), nil
 	case object.KindTrustPolicy:
 		t, err := object.ParseTrustPolicy(raw)
 		if err != nil {
-			return decision.From(err).Denied(meta.Kind, meta.Name)
+			return deny(err), nil
 		}
 		_, d := verify.TrustPolicy(j.anchor, j.snapshot.Policy, t, j.snapshot.Now)
-		return d
+		return d, nil
 	default:
-		return decision.Errorf(decision.KindMismatch, "is of no kind that is guarded").Denied(meta.Kind, meta.Name)
+		return decision.Errorf(decision.KindMismatch, "is of no kind that is guarded").Denied(meta.Kind, meta.Name), nil
 	}
 }
 
@@ -133,8 +149,11 @@ func (j *judge) filled(h *object.Host) *object.Host {
 }
 
 // scripts judges a directory as the profile that sign would print for it.
-func (j *judge) scripts(d *scriptDir) decision.Decision {
+func (j *judge) scripts(d *scriptDir) (decision.Decision, *object.JoinProfile) {
 	name := j.profile
+	if name == "" {
+		name = d.profile()
+	}
 	if name == "" {
 		name = d.name
 	}
@@ -142,38 +161,22 @@ func (j *judge) scripts(d *scriptDir) decision.Decision {
 	for _, phase := range slices.Sorted(maps.Keys(d.scripts)) {
 		// check: Malformed: JSON would quietly replace bytes that are not UTF-8, and other bytes would be judged
 		if err := script.Check(d.scripts[phase]); err != nil {
-			return decision.From(err).At(string(phase)).Denied(meta.Kind, meta.Name)
+			return decision.From(err).At(string(phase)).Denied(meta.Kind, meta.Name), nil
 		}
 	}
-	raw, err := profileJSON(name, "1", d)
+	raw, err := d.draft(name).json()
 	if err != nil {
-		return decision.From(err).Denied(meta.Kind, meta.Name)
+		return decision.From(err).Denied(meta.Kind, meta.Name), nil
 	}
 	return j.raw(meta, raw)
 }
 
-// profileJSON writes the object that a directory of scripts stands for.
-func profileJSON(name, version string, d *scriptDir) ([]byte, error) {
-	texts := func(m map[script.Phase][]byte) map[string]string {
-		all := map[string]string{}
-		for phase, text := range m {
-			all[string(phase)] = string(text)
-		}
-		return all
-	}
-	return json.Marshal(map[string]any{
-		"apiVersion": profileAPIVersion, "kind": object.KindJoinProfile, "metadata": map[string]any{"name": name},
-		"spec": map[string]any{"version": version, "scripts": texts(d.scripts), "signatures": texts(d.signatures)},
-	})
-}
-
-const profileAPIVersion = object.GroupKPSSH + "/v1beta1"
-
 // unreadable refuses what may be read in more than one way, or not at all.
-func unreadable(meta object.Meta, err error) decision.Decision {
-	d := decision.Errorf(decision.Malformed, "%v", err).Denied(meta.Kind, meta.Name)
+func unreadable(meta object.Meta, err error) verdict {
+	v := verdict{Decision: decision.Errorf(decision.Malformed, "%v", err).Denied(meta.Kind, meta.Name)}
 	if e, ok := errors.AsType[*manifest.Error](err); ok && e.Line > 0 {
-		d.Where, d.What = fmt.Sprintf("line %d, column %d", e.Line, e.Col), e.What
+		v.Line = e.Line
+		v.Decision.Where, v.Decision.What = fmt.Sprintf("line %d, column %d", e.Line, e.Col), e.What
 	}
-	return d
+	return v
 }

@@ -24,12 +24,3 @@ func readOutline(document string) (outline, error) {
 	}
 	return o, nil
 }
-
-// anyCluster is one of the clusters that the policy names.
-func (o outline) anyCluster() string {
-	ids := sortedKeys(o.Clusters)
-	if len(ids) == 0 {
-		return ""
-	}
-	return ids[0]
-}

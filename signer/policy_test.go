@@ -37,35 +37,6 @@ revoked: {signers: [%q]}
 	wantFailed(t, w.hostwarrant("policy", "render", "allowed_signers", unsigned, "--root", w.pubs), exitUndecided, "PolicyUnsigned")
 }
 
-func TestWildcardMatchesAsOpenSSHDoes(t *testing.T) {
-	for _, tt := range []struct {
-		pattern, s string
-		want       bool
-	}{
-		{"*", "", true},
-		{"*", "x", true},
-		{"", "", true},
-		{"", "x", false},
-		{"a", "a", true},
-		{"a", "b", false},
-		{"a", "ab", false},
-		{"?", "a", true},
-		{"?", "", false},
-		{"join@*", "join@tls", true},
-		{"join@*", "leave@tls", false},
-		{"*@tls-*", "join@tls-a", true},
-		{"*a*b", "xaxbxb", true},
-		{"*a*b", "xaxbx", false},
-		{"a**b", "ab", true},
-		{"*?", "", false},
-		{"*?", "x", true},
-	} {
-		if got := wildcard(tt.pattern, tt.s); got != tt.want {
-			t.Errorf("%q against %q: want %v", tt.pattern, tt.s, tt.want)
-		}
-	}
-}
-
 func TestModeWarnIsSaid(t *testing.T) {
 	w := newWorld(t)
 	document := strings.Replace(testkit.PolicyDocument(w.alice), "mode: enforce", "mode: warn\nwarnUntil: \"2026-12-05T00:00:00Z\"", 1)

@@ -18,9 +18,13 @@ import (
 type trust struct{ roots, cluster string }
 
 func (t *trust) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.roots, "root", "", "file of the root public keys, one OpenSSH line each (required)")
-	cmd.Flags().StringVar(&t.cluster, "cluster", trustpolicy.AnyCluster, "id of the cluster to answer for, as its anchor names it")
+	t.register(cmd, " (required)")
 	required(cmd, "root")
+}
+
+func (t *trust) register(cmd *cobra.Command, must string) {
+	cmd.Flags().StringVar(&t.roots, "root", "", "file of the root public keys (OpenSSH lines or PEM), or a roots statement"+must)
+	cmd.Flags().StringVar(&t.cluster, "cluster", trustpolicy.AnyCluster, "id of the cluster to answer for, as its anchor names it")
 }
 
 // required panics for a flag that does not exist, which a test of any command finds.
@@ -117,8 +121,12 @@ func (c *cli) snapshot(path string, a verify.Anchor) (verify.Snapshot, error) {
 	if err != nil {
 		return verify.Snapshot{}, err
 	}
+	return c.snapshotOf(path, t, a)
+}
+
+func (c *cli) snapshotOf(path string, t *object.TrustPolicy, a verify.Anchor) (verify.Snapshot, error) {
 	now := c.now()
-	signed := trustpolicy.Signed{Document: []byte(t.Document), Signatures: t.Signatures}
+	signed := t.Signed()
 	p, err := trustpolicy.Verify(signed, a.Roots, a.ClusterID, now)
 	if err != nil && decision.From(err).Reason == decision.PolicyExpired {
 		p, err = trustpolicy.Authenticate(signed, a.Roots)
@@ -129,7 +137,7 @@ func (c *cli) snapshot(path string, a verify.Anchor) (verify.Snapshot, error) {
 	if p.Mode(now) == trustpolicy.Warn {
 		c.say("note", "the policy is in mode warn: the cluster admits what is refused here, relay and hosts do not run it")
 	}
-	return verify.Snapshot{Policy: p, Now: now}, nil
+	return verify.Snapshot{Policy: p, ClusterID: a.ClusterID, Now: now}, nil
 }
 
 // notInForce says why a policy cannot be judged by. Offline the likely mistake is the name of the cluster.

@@ -26,7 +26,7 @@ Exit status: 0 done or verified, 1 refused, 2 wrong usage, 3 could not decide (I
 	}
 	root.AddCommand(
 		c.initCommand(), c.signCommand(), c.verifyCommand(), c.inspectCommand(),
-		c.policyCommand(), c.sigCommand(), c.versionCommand(),
+		c.lintCommand(), c.policyCommand(), c.statementCommand(), c.sigCommand(), c.versionCommand(),
 	)
 	help := c.helpCommand()
 	root.AddCommand(help)

@@ -3,27 +3,19 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
 )
 
-// scriptSigner signs phase scripts with one key.
-type scriptSigner struct {
-	c   *cli
-	key ssh.Signer
-	add bool // keep signatures by other keys
-}
-
 // file signs every SSHJoinProfile of a text and gives the new text.
-func (s *scriptSigner) file(path string, data []byte) ([]byte, error) {
+func (s *signing) file(path string, data []byte) ([]byte, error) {
 	f, err := manifest.Read(data)
 	if err != nil {
 		return nil, refused(path, decision.Errorf(decision.Malformed, "%v", err))
@@ -32,37 +24,88 @@ func (s *scriptSigner) file(path string, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, refused(path, decision.Errorf(decision.Malformed, "%v", err))
 	}
-	signed := 0
+	drafts := map[int]*draft{}
 	for i, o := range objects {
 		if o.Kind != object.KindJoinProfile || !isGuarded(o) {
 			s.c.say("note", "%s: %s is not signed: only SSHJoinProfile holds phase scripts", place(path, o.Where), objectName(o))
 			continue
 		}
-		if f, err = s.object(f, i, o); err != nil {
-			return nil, refused(place(path, o.Where)+": "+objectName(o), err)
+		if f, drafts[i], err = s.object(f, i, o); err != nil {
+			return nil, inContext(place(path, o.Where)+": "+objectName(o), err)
 		}
-		signed++
 	}
-	if signed == 0 {
+	if len(drafts) == 0 {
 		return nil, undecided(fmt.Errorf("%s: there is no SSHJoinProfile to sign", path))
 	}
-	return f.Data, s.check(path, f, objects)
+	return f.Data, s.check(path, f, len(objects), drafts)
 }
 
-// object signs the phases of one profile.
-func (s *scriptSigner) object(f *manifest.File, i int, o manifest.Object) (*manifest.File, error) {
+// inContext keeps a mistake in usage what it is, and makes a refusal of everything else.
+func inContext(context string, err error) error {
+	if _, ok := err.(*failure); ok { //nolint:errorlint // only what signing itself returns
+		return err
+	}
+	return refused(context, err)
+}
+
+// object signs one profile of a file.
+func (s *signing) object(f *manifest.File, i int, o manifest.Object) (*manifest.File, *draft, error) {
 	p, err := parseProfile(o)
 	if err != nil {
+		return nil, nil, err
+	}
+	d := draftOf(p)
+	if err := s.prepare(d); err != nil {
+		return nil, nil, err
+	}
+	if s.others == onlyAdd && !sameTexts(d, p) {
+		return nil, nil, decision.Errorf(decision.BytesChanged, "with --add the scripts may not change").
+			Try("leave out the flags and files that state a warrant")
+	}
+	if err := s.sign(d); err != nil {
+		return nil, nil, err
+	}
+	f, err = write(f, i, d, p)
+	return f, d, err
+}
+
+func draftOf(p *object.JoinProfile) *draft {
+	d := &draft{
+		name: p.Name, version: p.Version, timeouts: p.Timeouts,
+		scripts: map[script.Phase][]byte{}, signatures: maps.Clone(p.Signatures),
+	}
+	for phase, text := range p.Scripts {
+		d.scripts[phase] = []byte(text)
+	}
+	return d
+}
+
+func sameTexts(d *draft, p *object.JoinProfile) bool {
+	return d.version == p.Version && !slices.ContainsFunc(d.phases(), func(phase script.Phase) bool { return string(d.scripts[phase]) != p.Scripts[phase] })
+}
+
+// write puts into the file what signing changed of a profile, and nothing else.
+func write(f *manifest.File, i int, d *draft, p *object.JoinProfile) (*manifest.File, error) {
+	set := func(path []string, before, after string) error {
+		if before == after {
+			return nil
+		}
+		next, err := f.Set(i, path, after)
+		if err != nil {
+			return decision.Errorf(decision.Malformed, "%v", err).Try("write it as a | block scalar, and sign again")
+		}
+		f = next
+		return nil
+	}
+	if err := set([]string{"spec", "version"}, p.Version, d.version); err != nil {
 		return nil, err
 	}
-	for _, phase := range p.Phases() {
-		text, err := s.phase(phase, []byte(p.Scripts[phase]), p.Signatures[phase])
-		if err != nil {
+	for _, phase := range d.phases() {
+		if err := set([]string{"spec", "scripts", string(phase)}, p.Scripts[phase], string(d.scripts[phase])); err != nil {
 			return nil, err
 		}
-		if f, err = f.Set(i, []string{"spec", "signatures", string(phase)}, text); err != nil {
-			return nil, decision.Errorf(decision.Malformed, "%v", err).At(string(phase)).
-				Try("delete that signature by hand and sign again")
+		if err := set([]string{"spec", "signatures", string(phase)}, p.Signatures[phase], d.signatures[phase]); err != nil {
+			return nil, err
 		}
 	}
 	return f, nil
@@ -79,106 +122,63 @@ func parseProfile(o manifest.Object) (*object.JoinProfile, error) {
 	return object.ParseJoinProfile(raw)
 }
 
-// phase gives the signatures of a script after signing.
-func (s *scriptSigner) phase(phase script.Phase, text []byte, before string) (string, error) {
-	// check: TemplateFound,TooLarge,Malformed: what every verifier refuses must not be vouched for
-	if err := script.Check(text); err != nil {
-		return "", decision.From(err).At(string(phase))
-	}
-	// check: WarrantMalformed: a limit that this version does not read must not look as if it had been checked
-	if script.HasWarrantLine(text) {
-		return "", decision.Errorf(decision.WarrantMalformed, "the script has #warrant: lines, and this version cannot read them").At(string(phase))
-	}
-	own, err := sshsig.Sign(s.c.rand, s.key, script.Namespace, text)
-	if err != nil {
-		return "", decision.From(err).At(string(phase))
-	}
-	if !s.add {
-		return string(own), nil
-	}
-	kept, err := withOwn(before, string(own), s.key.PublicKey())
-	if err != nil {
-		return "", decision.From(err).At(string(phase)).Try("sign without --add, then let the others add theirs")
-	}
-	return strings.Join(kept, ""), nil
-}
-
-// withOwn puts a signature in the place of an older one by the same key, or behind the others.
-func withOwn(before, own string, key ssh.PublicKey) ([]string, error) {
-	if before == "" {
-		return []string{own}, nil
-	}
-	parsed, err := sshsig.ParseAll([]byte(before))
-	if err != nil {
-		return nil, err
-	}
-	all := blocks(before)
-	if len(all) != len(parsed) {
-		return nil, decision.Errorf(decision.SignatureMalformed, "the signatures cannot be taken apart")
-	}
-	at := slices.IndexFunc(parsed, func(p *sshsig.Signature) bool { return sameKey(p.PublicKey(), key) })
-	if at < 0 {
-		return append(all, own), nil
-	}
-	all[at] = own
-	return all, nil
-}
-
-func sameKey(a, b ssh.PublicKey) bool { return string(a.Marshal()) == string(b.Marshal()) }
-
 // check reads the output as the API server would and verifies every signature in it.
-func (s *scriptSigner) check(path string, f *manifest.File, before []manifest.Object) error {
+func (s *signing) check(path string, f *manifest.File, count int, drafts map[int]*draft) error {
 	again, err := manifest.Read(f.Data)
 	if err != nil {
 		return undecided(fmt.Errorf("%s: reading the output again: %v", path, err))
 	}
 	objects, err := again.Objects()
-	if err != nil || len(objects) != len(before) {
+	if err != nil || len(objects) != count {
 		return undecided(fmt.Errorf("%s: the output holds other objects than the input", path))
 	}
-	for i, o := range objects {
-		if o.Kind != object.KindJoinProfile || !isGuarded(o) {
-			continue
-		}
-		was, err := parseProfile(before[i])
-		if err != nil {
-			return refused(path, err)
-		}
-		p, err := parseProfile(o)
-		if err == nil {
-			err = s.covered(p, was)
-		}
-		if err != nil {
-			return refused(place(path, o.Where)+": "+objectName(o), err)
+	for _, i := range slices.Sorted(maps.Keys(drafts)) {
+		if err := s.checkObject(objects[i], drafts[i]); err != nil {
+			return refused(place(path, objects[i].Where)+": "+objectName(objects[i]), err)
 		}
 	}
 	return nil
 }
 
-// covered verifies that each signature in a profile covers the script that was there before signing.
-func (s *scriptSigner) covered(p, was *object.JoinProfile) error {
-	for _, phase := range was.Phases() {
-		if p.Scripts[phase] != was.Scripts[phase] {
-			return decision.Errorf(decision.BytesChanged, "the output would hold other bytes than the input").At(string(phase))
+func (s *signing) checkObject(o manifest.Object, d *draft) error {
+	p, err := parseProfile(o)
+	if err != nil {
+		return err
+	}
+	if err := s.fits(o); err != nil {
+		return err
+	}
+	if err := s.covered(p, d); err != nil {
+		return err
+	}
+	return s.judged(p)
+}
+
+// covered verifies that each signature in a profile covers the script that was signed, and that the
+// warrants in it agree with the profile and with each other.
+func (s *signing) covered(p *object.JoinProfile, d *draft) error {
+	for _, phase := range d.phases() {
+		// check: BytesChanged: what the API server would read must be what the key signed
+		if p.Scripts[phase] != string(d.scripts[phase]) {
+			return decision.Errorf(decision.BytesChanged, "the output would hold other bytes than were signed").At(string(phase))
 		}
-		signatures, err := sshsig.ParseAll([]byte(p.Signatures[phase]))
+		signatures, err := sshsig.ParseAllWithCertificates([]byte(p.Signatures[phase]))
 		if err != nil {
 			return decision.From(err).At(string(phase))
 		}
 		for _, sig := range signatures {
-			// check: SignatureInvalid: an older signature by someone else may be of other bytes
-			if err := sig.Verify(script.Namespace, []byte(p.Scripts[phase])); err != nil {
-				e := decision.From(err).At(string(phase))
-				e.What = fmt.Sprintf("the signature by %s: %s", sshsig.Fingerprint(sig.PublicKey()), e.What)
-				return e.Try("sign without --add, then let the others add theirs")
+			// check: SignatureInvalid: the output would hold a signature of other bytes
+			if err := sig.Verify(script.Namespace, d.scripts[phase]); err != nil {
+				return decision.From(err).At(string(phase))
 			}
 		}
 		if sshsig.IsSecurityKey(signatures[0].PublicKey()) {
-			s.c.say("warning", "%s/%s: %s: the first signature is by a security key, which karpenter-provider-ssh cannot verify: sign with another key first, then with this one and --add",
-				p.Kind, p.Name, phase)
+			s.c.say("warning", "%s/%s: %s: the first signature is by a security key, which karpenter-provider-ssh cannot verify: let another key sign too, it is put first",
+				p.Kind, shown(p.Name), phase)
 		}
 	}
-	return nil
+	_, err := verify.Warrants(p)
+	return err
 }
 
 var errNoScripts = errors.New("there are no phase scripts (install.sh, join.sh, leave.sh, uninstall.sh) in it")

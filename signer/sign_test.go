@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
@@ -146,6 +147,16 @@ func TestSignUsage(t *testing.T) {
 		"-i with stdin":       {"sign", "-", "--key", key, "-i"},
 		"-i with a directory": {"sign", w.dir, "--key", key, "-i"},
 		"a version with a !":  {"sign", w.dir, "--key", key, "--version", "1!"},
+		"--add with a serial": {"sign", path, "--key", key, "--add", "--serial", "1"},
+		"--add with CR LF":    {"sign", path, "--key", key, "--add", "--fix-crlf"},
+		"--add and --replace": {"sign", path, "--key", key, "--add", "--replace"},
+		"--policy alone":      {"sign", path, "--key", key, "--policy", w.policy},
+		"no serial":           {"sign", path, "--key", key, "--target", "any"},
+		"no target":           {"sign", path, "--key", key, "--serial", "1"},
+		"a bad target":        {"sign", path, "--key", key, "--serial", "1", "--target", "class"},
+		"a bad parameter":     {"sign", path, "--key", key, "--serial", "1", "--target", "any", "--param", "X required type ip"},
+		"a bad validity":      {"sign", path, "--key", key, "--serial", "1", "--target", "any", "--valid-for", "90"},
+		"a bad beginning":     {"sign", path, "--key", key, "--serial", "1", "--target", "any", "--not-before", "today"},
 		"an unknown flag":     {"sign", path, "--key", key, "--nothing"},
 	} {
 		t.Run(name, func(t *testing.T) { wantFailed(t, w.hostwarrant(args...), exitUsage, "hostwarrant: hint: ") })
@@ -155,7 +166,7 @@ func TestSignUsage(t *testing.T) {
 func TestSignOutputNeverReplacesAFileUnasked(t *testing.T) {
 	w := newWorld(t)
 	path, key, out := w.write("p.yaml", plainProfile), w.key("alice", w.alice), w.write("out.yaml", "mine\n")
-	wantFailed(t, w.hostwarrant("sign", path, "--key", key, "-o", out), exitUndecided, "exists already")
+	wantFailed(t, w.hostwarrant("sign", path, "--key", key, "-o", out), exitUsage, "exists already")
 	if w.read(out) != "mine\n" {
 		t.Error("the file was replaced")
 	}
@@ -196,9 +207,11 @@ func TestSignReplacesOrAdds(t *testing.T) {
 		{[]string{"--add", "--key", alice}, "aaa"},
 		{[]string{"--add", "--key", bob}, "ababab"},
 		{[]string{"--add", "--key", alice}, "ababab"},
-		{[]string{"--key", bob}, "bbb"},
+		{[]string{"--key", bob}, "ababab"},
+		{[]string{"--key", bob, "--replace"}, "bbb"},
 		{[]string{"--add", "--key", alice}, "bababa"},
-		{[]string{"--key", alice}, "aaa"},
+		{[]string{"--key", alice, "--replace"}, "aaa"},
+		{[]string{"--key", alice, "--key", bob}, "ababab"},
 	} {
 		if r := w.hostwarrant(append([]string{"sign", "-i", path}, step.args...)...); r.code != exitDone {
 			t.Fatalf("%v: exit %d, %s", step.args, r.code, r.err)
@@ -209,6 +222,9 @@ func TestSignReplacesOrAdds(t *testing.T) {
 	}
 	changed := w.write("p.yaml", strings.Replace(w.read(path), "echo install", "echo other", 1))
 	wantFailed(t, w.hostwarrant("sign", "-i", changed, "--add", "--key", bob), exitRefused, "install: SignatureInvalid")
+	if r := w.hostwarrant("sign", "-i", changed, "--key", bob); r.code != exitDone || keys() != "babab" || !strings.Contains(r.err, w.alice.Fingerprint+" no longer covers the script, dropped") {
+		t.Errorf("want alice's stale signature dropped, got %s: %s", keys(), r.err)
+	}
 	broken := w.write("p.yaml", strings.Replace(w.read(path), "BEGIN SSH", "BEGIN  SSH", 1))
 	wantFailed(t, w.hostwarrant("sign", "-i", broken, "--add", "--key", bob), exitRefused, "SignatureMalformed")
 }
@@ -216,7 +232,7 @@ func TestSignReplacesOrAdds(t *testing.T) {
 func TestSignDirectoryWritesSignaturesAndPrintsAProfile(t *testing.T) {
 	w := newWorld(t)
 	scripts := goodScripts()
-	scripts[script.Uninstall] = "#!/bin/sh\r\n\techo \"uninstall\" \n\n\n"
+	scripts[script.Uninstall] = "#!/bin/sh\n\techo \"uninstall\" \n\n\n"
 	scripts[script.Leave] = "  leave without newline"
 	for phase, text := range scripts {
 		w.write("tls-a/"+scriptFile(phase), text)
@@ -252,48 +268,54 @@ func TestSignWarnsOfASecurityKeyInFront(t *testing.T) {
 	w := newWorld(t)
 	sk := testkit.NewSigner(t, "sk-ed25519")
 	var errs strings.Builder
-	s := &scriptSigner{c: &cli{err: &errs}, key: sk}
-	if _, err := s.file("p.yaml", []byte(plainProfile)); err != nil {
-		t.Fatal(err)
+	sign := func(others othersMode, key testkit.Signer, text string) string {
+		t.Helper()
+		s := &signing{c: &cli{err: &errs, now: testkit.Now}, keys: []ssh.Signer{key}, others: others}
+		out, err := s.file("p.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
 	}
-	if !strings.Contains(errs.String(), "hostwarrant: warning: ") || !strings.Contains(errs.String(), "security key") {
+	alone := sign(keepValid, sk, plainProfile)
+	if !strings.Contains(errs.String(), "the first signature is by a security key") {
 		t.Errorf("want a warning, got %q", errs.String())
 	}
 	errs.Reset()
-	first, err := (&scriptSigner{c: &cli{err: &errs}, key: w.alice}).file("p.yaml", []byte(plainProfile))
-	if err != nil {
-		t.Fatal(err)
+	behind := sign(onlyAdd, sk, sign(keepValid, w.alice, plainProfile))
+	before := sign(onlyAdd, w.alice, alone)
+	if strings.Contains(errs.String(), "security key") {
+		t.Errorf("want no warning where another key stands first: %q", errs.String())
 	}
-	s.add = true
-	if _, err := s.file("p.yaml", first); err != nil || errs.String() != "" {
-		t.Errorf("want no warning where another key stands first: %v %q", err, errs.String())
-	}
+	wantVerified(t, w.verify(behind))
+	wantVerified(t, w.verify(before))
 }
 
-// The signatures of another phase must not survive a change of scripts behind them.
-func TestCheckFindsAnOutputThatIsNotTheInput(t *testing.T) {
+// What is written must be what was signed, and all of it.
+func TestCheckFindsAnOutputThatIsNotWhatWasSigned(t *testing.T) {
 	w := newWorld(t)
-	s := &scriptSigner{c: &cli{err: &strings.Builder{}}, key: w.alice}
+	s := &signing{c: &cli{err: &strings.Builder{}}}
 	p := parsed(t, w.profile(goodScripts(), w.signedBy(w.alice, goodScripts())))
-	if err := s.covered(p, p); err != nil {
+	d := draftOf(p)
+	if err := s.covered(p, d); err != nil {
 		t.Fatal(err)
 	}
 	other := goodScripts()
 	other[script.Join] = "echo other\n"
-	wantReason(t, s.covered(parsed(t, w.profile(other, w.signedBy(w.alice, other))), p), "BytesChanged")
-	wantReason(t, s.covered(parsed(t, w.profile(goodScripts(), w.signedBy(w.alice, other))), p), "SignatureInvalid")
-	wantReason(t, s.covered(parsed(t, w.profile(goodScripts(), nil)), p), "SignatureMalformed")
+	wantReason(t, s.covered(parsed(t, w.profile(other, w.signedBy(w.alice, other))), d), "BytesChanged")
+	wantReason(t, s.covered(parsed(t, w.profile(goodScripts(), w.signedBy(w.alice, other))), d), "SignatureInvalid")
+	wantReason(t, s.covered(parsed(t, w.profile(goodScripts(), nil)), d), "SignatureMalformed")
 }
 
 func TestWithOwnKeepsOthersInTheirOrder(t *testing.T) {
 	w := newWorld(t)
 	a := testkit.Sign(t, w.alice, "kpssh", []byte("x"))
 	b := testkit.Sign(t, w.bob, "kpssh", []byte("x"))
-	got, err := withOwn(a+b, "new\n", w.alice.PublicKey())
+	got, err := withOwn([]string{a, b}, "new\n", w.alice.PublicKey())
 	if err != nil || strings.Join(got, "") != "new\n"+b {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if _, err := withOwn(a+"x", "new\n", w.alice.PublicKey()); err == nil {
+	if _, err := withOwn([]string{a + "x"}, "new\n", w.alice.PublicKey()); err == nil {
 		t.Error("want an error for text behind a block")
 	}
 	if sshsig.MaxBlocks != 8 {

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
 	"github.com/hostwarrant/hostwarrant/signer/output"
 )
@@ -25,72 +28,152 @@ var dns1123 = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-
 // profileVersion is the pattern of SSHJoinProfile.spec.version.
 var profileVersion = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 
-// directory signs the phase scripts of a directory. It gives the profile, and the signature files that
-// are to be written.
-func (s *scriptSigner) directory(dir string, opts dirOptions) ([]byte, []file, error) {
-	d, err := readScripts(dir)
+// directory signs the phase scripts of a directory. It gives the profile, and the files that are to be
+// written: scripts whose warrant changed, and signatures.
+func (s *signing) directory(dir string, o signOptions) ([]byte, []output.Change, error) {
+	read, err := readScripts(dir)
 	if err != nil {
 		return nil, nil, undecided(err)
 	}
-	if d == nil {
+	if read == nil {
 		return nil, nil, undecided(fmt.Errorf("%s: %w", dir, errNoScripts))
 	}
-	name := opts.profile
-	if name == "" {
-		name = d.name
-		s.c.say("note", "the profile is named %q after the directory; --profile gives it another name", name)
-	}
-	if !dns1123.MatchString(name) || len(name) > 253 {
-		return nil, nil, usage("%.80q cannot be the name of a profile: use a-z, 0-9, - and . in --profile", name)
-	}
-	context := dir + ": " + object.KindJoinProfile + "/" + name
-	var files []file
-	for _, phase := range script.Phases() {
-		text, there := d.scripts[phase]
-		if !there {
-			continue
-		}
-		path := filepath.Join(dir, scriptFile(phase)+".sig")
-		old := d.signatures[phase]
-		signed, err := s.phase(phase, text, string(old))
+	if read.terms != nil && o.terms.file == "" && s.others != onlyAdd {
+		given, err := parseTerms(read.terms)
 		if err != nil {
-			return nil, nil, refused(context, err)
+			return nil, nil, undecided(fmt.Errorf("%s: %v", filepath.Join(dir, termsFile), err))
 		}
-		d.signatures[phase] = []byte(signed)
-		files = append(files, file{path: path, old: old, data: []byte(signed)})
+		s.terms = o.terms.over(given)
 	}
-	profile, err := s.profile(name, opts.version, d)
+	name, err := s.profileName(read, o.dir.profile)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := read.draft(name)
+	context := dir + ": " + object.KindJoinProfile + "/" + name
+	if err := s.signDraft(d, read, o.dir.version); err != nil {
+		return nil, nil, inContext(context, err)
+	}
+	profile, err := s.profile(d)
 	if err != nil {
 		return nil, nil, refused(context, err)
 	}
-	return profile, files, nil
+	return profile, read.changes(dir, d), nil
 }
 
-// file is a file to be written; old is nil where there is none yet.
-type file struct {
-	path      string
-	old, data []byte
-}
-
-func (f file) write() error {
-	if f.old == nil {
-		return output.Create(f.path, f.data, 0o644)
+func (s *signing) signDraft(d *draft, read *scriptDir, version string) error {
+	if !read.warranted() {
+		d.version = version
 	}
-	return output.Replace(f.path, f.old, f.data)
+	if err := s.prepare(d); err != nil {
+		return err
+	}
+	for _, phase := range d.phases() {
+		// check: BytesChanged: a second signer must not sign other bytes than the first
+		if s.others == onlyAdd && !bytes.Equal(d.scripts[phase], read.scripts[phase]) {
+			return decision.Errorf(decision.BytesChanged, "with --add the scripts may not change").At(string(phase)).
+				Try("let the first signer sign again")
+		}
+	}
+	// check: WarrantMismatch: a version that is not the serial would be refused by the cluster
+	if version != "" && version != d.version {
+		return decision.Errorf(decision.WarrantMismatch, "--version %s is not the serial %s of the warrant", version, d.version).
+			Try("leave out --version: it is the serial")
+	}
+	d.fillTimeouts()
+	return s.sign(d)
+}
+
+// profileName is what the directory's profile is called.
+func (s *signing) profileName(read *scriptDir, flag string) (string, error) {
+	name := flag
+	if name == "" {
+		name = s.terms.Profile
+	}
+	if name == "" {
+		name = read.profile()
+	}
+	if name == "" {
+		name = read.name
+		s.c.say("note", "the profile is named %q after the directory; --profile gives it another name", name)
+	}
+	if !dns1123.MatchString(name) || len(name) > 253 {
+		return "", usage("%.80q cannot be the name of a profile: use a-z, 0-9, - and . in --profile", name)
+	}
+	return name, nil
+}
+
+// profile is the name that the warrants of the scripts give, or "".
+func (d *scriptDir) profile() string {
+	for _, w := range d.warrants() {
+		return w.Profile
+	}
+	return ""
+}
+
+func (d *scriptDir) warranted() bool { return len(d.warrants()) > 0 }
+
+// warrants are those that can be read, in the order of phases.
+func (d *scriptDir) warrants() []*warrant.Warrant {
+	var all []*warrant.Warrant
+	for _, phase := range script.Phases() {
+		if w, err := warrant.Find(d.scripts[phase]); err == nil && w != nil {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// draft is the profile that the directory stands for.
+func (d *scriptDir) draft(name string) *draft {
+	made := &draft{
+		name: name, timeouts: map[script.Phase]time.Duration{},
+		scripts: map[script.Phase][]byte{}, signatures: map[script.Phase]string{},
+	}
+	for phase, text := range d.scripts {
+		made.scripts[phase] = text
+	}
+	for phase, text := range d.signatures {
+		made.signatures[phase] = string(text)
+	}
+	for _, w := range d.warrants() {
+		made.version = strconv.FormatInt(w.Serial, 10)
+	}
+	made.fillTimeouts()
+	return made
+}
+
+// fillTimeouts writes the bounds that a warrant needs and the default does not allow.
+func (d *draft) fillTimeouts() {
+	for phase, text := range d.scripts {
+		w, err := warrant.Find(text)
+		if err == nil && w != nil && phase != script.Uninstall && w.TimeoutSeconds() > warrant.DefaultTimeout(phase) {
+			d.timeouts[phase] = time.Duration(w.TimeoutSeconds()) * time.Second
+		}
+	}
+}
+
+// changes are the files of a directory that a signed draft changes. All signatures are written again.
+func (d *scriptDir) changes(dir string, made *draft) []output.Change {
+	var files []output.Change
+	for _, phase := range script.Phases() {
+		text, there := made.scripts[phase]
+		if !there {
+			continue
+		}
+		path := filepath.Join(dir, scriptFile(phase))
+		if !bytes.Equal(text, d.scripts[phase]) {
+			files = append(files, output.Change{Path: path, Old: d.scripts[phase], Data: text})
+		}
+		files = append(files, output.Change{Path: path + ".sig", Old: d.signatures[phase], Data: []byte(made.signatures[phase])})
+	}
+	return files
 }
 
 // profile writes a signed SSHJoinProfile, and reads it again as the API server would.
-func (s *scriptSigner) profile(name, version string, d *scriptDir) ([]byte, error) {
-	raw, err := profileJSON(name, version, d)
-	if err != nil {
-		return nil, err
-	}
-	was, err := object.ParseJoinProfile(raw)
-	if err != nil {
-		return nil, err
-	}
+func (s *signing) profile(d *draft) ([]byte, error) {
 	for _, style := range []yaml.Style{yaml.LiteralStyle, yaml.DoubleQuotedStyle} {
-		text, err := profileYAML(name, version, d, style)
+		text, err := d.yaml(style)
 		if err != nil {
 			return nil, err
 		}
@@ -102,43 +185,64 @@ func (s *scriptSigner) profile(name, version string, d *scriptDir) ([]byte, erro
 		if err != nil || len(objects) != 1 {
 			continue
 		}
-		p, err := parseProfile(objects[0])
-		if err != nil || !sameScripts(p, was) {
-			continue // a script that a literal block cannot hold: with CR, for example
+		err = s.checkObject(objects[0], d)
+		if err != nil && style == yaml.LiteralStyle && decision.From(err).Reason == decision.BytesChanged {
+			continue // a script that a literal block cannot hold
 		}
-		return text, s.covered(p, was)
+		return text, err
 	}
 	return nil, decision.Errorf(decision.Malformed, "the scripts cannot be written as YAML")
 }
 
-func sameScripts(a, b *object.JoinProfile) bool {
-	left, err := json.Marshal(a)
-	if err != nil {
-		return false
+const profileAPIVersion = object.GroupKPSSH + "/v1beta1"
+
+// json writes the object as the API server would get it.
+func (d *draft) json() ([]byte, error) {
+	scripts, timeouts := map[string]string{}, map[string]string{}
+	for phase, text := range d.scripts {
+		scripts[string(phase)] = string(text)
 	}
-	right, err := json.Marshal(b)
-	return err == nil && bytes.Equal(left, right)
+	for phase, bound := range d.timeouts {
+		timeouts[string(phase)] = seconds(bound)
+	}
+	spec := map[string]any{"scripts": scripts, "signatures": d.signatures, "timeouts": timeouts}
+	if d.version != "" {
+		spec["version"] = d.version
+	}
+	return json.Marshal(map[string]any{
+		"apiVersion": profileAPIVersion, "kind": object.KindJoinProfile, "metadata": map[string]any{"name": d.name}, "spec": spec,
+	})
 }
 
-func profileYAML(name, version string, d *scriptDir, style yaml.Style) ([]byte, error) {
-	texts := func(m map[script.Phase][]byte) *yaml.Node {
-		n := &yaml.Node{Kind: yaml.MappingNode}
-		for _, phase := range script.Phases() {
-			if text, there := m[phase]; there {
-				n.Content = append(n.Content, scalarNode(string(phase), 0), scalarNode(string(text), style))
-			}
+func seconds(d time.Duration) string { return strconv.Itoa(int(d/time.Second)) + "s" }
+
+// yaml writes the object for people to read and apply.
+func (d *draft) yaml(style yaml.Style) ([]byte, error) {
+	scripts, signatures, timeouts := mapping(), mapping(), mapping()
+	for _, phase := range script.Phases() {
+		if text, there := d.scripts[phase]; there {
+			add(scripts, string(phase), scalarNode(string(text), style))
+			add(signatures, string(phase), scalarNode(d.signatures[phase], style))
 		}
-		return n
+		if bound, there := d.timeouts[phase]; there {
+			add(timeouts, string(phase), scalarNode(seconds(bound), 0))
+		}
 	}
+	version := d.version
+	if version == "" {
+		version = "1"
+	}
+	spec := mapping(member{"version", scalarNode(version, yaml.DoubleQuotedStyle)})
+	if len(timeouts.Content) > 0 {
+		add(spec, "timeouts", timeouts)
+	}
+	add(spec, "scripts", scripts)
+	add(spec, "signatures", signatures)
 	doc := mapping(
 		member{"apiVersion", scalarNode(profileAPIVersion, 0)},
 		member{"kind", scalarNode(object.KindJoinProfile, 0)},
-		member{"metadata", mapping(member{"name", scalarNode(name, 0)})},
-		member{"spec", mapping(
-			member{"version", scalarNode(version, yaml.DoubleQuotedStyle)},
-			member{"scripts", texts(d.scripts)},
-			member{"signatures", texts(d.signatures)},
-		)},
+		member{"metadata", mapping(member{"name", scalarNode(d.name, 0)})},
+		member{"spec", spec},
 	)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
@@ -162,7 +266,11 @@ type member struct {
 func mapping(members ...member) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, m := range members {
-		n.Content = append(n.Content, scalarNode(m.name, 0), m.value)
+		add(n, m.name, m.value)
 	}
 	return n
+}
+
+func add(n *yaml.Node, name string, value *yaml.Node) {
+	n.Content = append(n.Content, scalarNode(name, 0), value)
 }

@@ -73,14 +73,14 @@ func (w *world) badProfiles() map[string]bad {
 		"CRLF":                         w.other(strings.ReplaceAll(join, "\n", "\r\n"), "NewlineChanged"),
 		"a template":                   w.other("echo {{ .Name }}\n", "TemplateFound"),
 		"a NUL":                        w.other("echo \x00\n", "Malformed"),
-		"a warrant":                    w.other("#warrant: v1\n", "WarrantMalformed"),
+		"a warrant put in":             w.other("#warrant: v1\n", "BytesChanged"),
 		"an empty script":              w.other("", "Malformed"),
 		"text before the armor":        {good, w.edited(func(s string) string { return "x\n" + s }), "SignatureMalformed"},
 		"text behind the armor":        {good, w.edited(func(s string) string { return s + "x\n" }), "SignatureMalformed"},
 		"truncated base64":             {good, w.edited(func(s string) string { return strings.Replace(s, "=", "", 1) }), "SignatureMalformed"},
 		"1 MiB of junk":                {good, w.edited(func(string) string { return strings.Repeat("x", 1<<20) }), "SignatureMalformed"},
 		"a DSA key":                    {good, w.edited(armored(dsa)), "KeyTypeRefused"},
-		"a certificate":                {good, w.edited(armored(cert)), "KeyTypeRefused"},
+		"a broken certificate":         {good, w.edited(armored(cert)), "SignatureMalformed"},
 		"RSA below 3072 bits":          {good, w.edited(armored(small)), "KeyTypeRefused"},
 	}
 }
@@ -331,7 +331,39 @@ func TestVerifyPrintsDecisionsAsJSON(t *testing.T) {
 	if rows[0].Path != path || rows[0].Reason != "Unsigned" || rows[0].Outcome != "deny" || !strings.HasPrefix(rows[0].Message, "SSHJoinProfile/tls-bootstrap: install: Unsigned: ") {
 		t.Errorf("got %+v", rows[0])
 	}
-	wantFailed(t, w.hostwarrant("verify", path, "--policy", w.policy, "--root", w.pubs, "-o", "xml"), exitUsage, "text or json")
+	wantFailed(t, w.hostwarrant("verify", path, "--policy", w.policy, "--root", w.pubs, "-o", "xml"), exitUsage, "text, json or sarif")
+}
+
+func TestVerifyPrintsSARIF(t *testing.T) {
+	w := newWorld(t)
+	path := w.damaged(t, func(s string) string { return strings.Replace(s, "install: |\n", "install: >\n", 1) })
+	r := w.hostwarrant("verify", path, w.path("source.yaml"), "--policy", w.policy, "--root", w.pubs, "-o", "sarif")
+	var log struct {
+		Runs []struct {
+			Results []struct {
+				RuleID, Level string
+				Message       struct{ Text string }
+				Locations     []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+						Region           struct{ StartLine int }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &log); err != nil || r.code != exitRefused || len(log.Runs) != 1 || len(log.Runs[0].Results) != 1 {
+		t.Fatalf("%v: exit %d, %s", err, r.code, r.out)
+	}
+	got := log.Runs[0].Results[0]
+	at := got.Locations[0].PhysicalLocation
+	if got.RuleID != "BytesChanged" || got.Level != "error" || at.Region.StartLine != 9 || at.ArtifactLocation.URI != "file://"+path || !strings.Contains(got.Message.Text, "folded block scalar") {
+		t.Errorf("got %+v", got)
+	}
+	good := w.hostwarrant("verify", w.path("source.yaml"), "--policy", w.policy, "--root", w.pubs, "-o", "sarif")
+	if good.code != exitDone || !strings.Contains(good.out, `"results": []`) {
+		t.Errorf("exit %d, %s", good.code, good.out)
+	}
 }
 
 func TestVerifyReadsDirectoriesOfScripts(t *testing.T) {

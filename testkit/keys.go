@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"encoding/pem"
 	"io"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ import (
 
 // KeyTypes are the kinds of NewSigner that strict SSHSIG takes.
 func KeyTypes() []string {
-	return []string{"ed25519", "ecdsa256", "ecdsa384", "ecdsa521", "rsa3072", "sk-ed25519"}
+	return []string{"ed25519", "ecdsa256", "ecdsa384", "ecdsa521", "rsa3072", "sk-ed25519", "sk-ecdsa256"}
 }
 
 // Signer is a key pair made for one test.
@@ -36,8 +37,11 @@ type Signer struct {
 // NewSigner makes a key: one of KeyTypes, or "rsa2048" and "sk-ed25519-untouched", which must be refused.
 func NewSigner(t testing.TB, kind string) Signer {
 	t.Helper()
-	if strings.HasPrefix(kind, "sk-") {
-		return describe(newSecurityKey(t, kind != "sk-ed25519-untouched"), nil)
+	switch kind {
+	case "sk-ed25519", "sk-ed25519-untouched":
+		return describe(newSecurityKey(t, kind == "sk-ed25519"), nil)
+	case "sk-ecdsa256":
+		return describe(newECDSASecurityKey(t), nil)
 	}
 	private := newPrivateKey(t, kind)
 	signer, err := ssh.NewSignerFromKey(private)
@@ -110,14 +114,54 @@ func newSecurityKey(t testing.TB, touched bool) securityKey {
 func (k securityKey) PublicKey() ssh.PublicKey { return k.public }
 
 func (k securityKey) Sign(_ io.Reader, data []byte) (*ssh.Signature, error) {
+	signed, suffix := assertion(data, k.touched)
+	return &ssh.Signature{Format: ssh.KeyAlgoSKED25519, Blob: ed25519.Sign(k.private, signed), Rest: suffix}, nil
+}
+
+// assertion is what a token signs, and the end of it that the signature repeats.
+func assertion(data []byte, touched bool) (signed, suffix []byte) {
 	flags := byte(0)
-	if k.touched {
+	if touched {
 		flags = 1
 	}
-	suffix := append([]byte{flags}, 0, 0, 0, 7)
+	suffix = append([]byte{flags}, 0, 0, 0, 7)
 	application, message := sha256.Sum256([]byte(skApplication)), sha256.Sum256(data)
-	signed := append(append(application[:], suffix...), message[:]...)
-	return &ssh.Signature{Format: ssh.KeyAlgoSKED25519, Blob: ed25519.Sign(k.private, signed), Rest: suffix}, nil
+	return append(append(application[:], suffix...), message[:]...), suffix
+}
+
+// ecdsaSecurityKey is a stand-in for a token with sk-ecdsa-sha2-nistp256 keys, always touched.
+type ecdsaSecurityKey struct {
+	public  ssh.PublicKey
+	private *ecdsa.PrivateKey
+}
+
+func newECDSASecurityKey(t testing.TB) ecdsaSecurityKey {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	point, err := private.PublicKey.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ssh.ParsePublicKey(wireStrings(ssh.KeyAlgoSKECDSA256, "nistp256", string(point), skApplication))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ecdsaSecurityKey{public: key, private: private}
+}
+
+func (k ecdsaSecurityKey) PublicKey() ssh.PublicKey { return k.public }
+
+func (k ecdsaSecurityKey) Sign(random io.Reader, data []byte) (*ssh.Signature, error) {
+	signed, suffix := assertion(data, true)
+	digest := sha256.Sum256(signed)
+	r, s, err := ecdsa.Sign(random, k.private, digest[:])
+	if err != nil {
+		return nil, err
+	}
+	return &ssh.Signature{Format: ssh.KeyAlgoSKECDSA256, Blob: ssh.Marshal(struct{ R, S *big.Int }{r, s}), Rest: suffix}, nil
 }
 
 // wireStrings encodes SSH strings (RFC 4251 section 5).

@@ -1,18 +1,22 @@
 package object
 
 import (
+	"regexp"
 	"slices"
+	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/script"
 )
 
-// JoinProfile is what we read of an SSHJoinProfile.
+// JoinProfile is what we read of an SSHJoinProfile, with the CRD's default where version is absent.
 type JoinProfile struct {
 	Meta
 	Version string
 	// Scripts and Signatures hold the phases that are present and not empty.
 	Scripts    map[script.Phase]string
 	Signatures map[script.Phase]string
+	// Timeouts holds the phases for which spec.timeouts says how long they may run.
+	Timeouts map[script.Phase]time.Duration
 }
 
 // ParseJoinProfile reads an SSHJoinProfile from JSON. The error carries Malformed.
@@ -21,9 +25,9 @@ func ParseJoinProfile(raw []byte) (*JoinProfile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &JoinProfile{Meta: m}
-	var scripts, signatures fields
-	err = spec.getAll("spec", map[string]any{"version": &p.Version, "scripts": &scripts, "signatures": &signatures})
+	p := &JoinProfile{Meta: m, Version: "1"} // the CRD's default
+	var scripts, signatures, timeouts fields
+	err = spec.getAll("spec", map[string]any{"version": &p.Version, "scripts": &scripts, "signatures": &signatures, "timeouts": &timeouts})
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +37,31 @@ func ParseJoinProfile(raw []byte) (*JoinProfile, error) {
 	if p.Signatures, err = phases("spec.signatures", signatures); err != nil {
 		return nil, err
 	}
+	if p.Timeouts, err = durations("spec.timeouts", timeouts); err != nil {
+		return nil, err
+	}
 	return p, p.complete()
+}
+
+// duration is the CRD's pattern; Go's own reader takes more.
+var duration = regexp.MustCompile(`^([0-9]+(s|m|h))+$`)
+
+// durations reads a time for each phase.
+func durations(path string, f fields) (map[script.Phase]time.Duration, error) {
+	texts, err := phases(path, f)
+	if err != nil {
+		return nil, err
+	}
+	all := map[script.Phase]time.Duration{}
+	for phase, text := range texts {
+		d, err := time.ParseDuration(text)
+		// check: Malformed: a time that readers take differently is no bound
+		if err != nil || !duration.MatchString(text) {
+			return nil, malformed(path+"."+string(phase), "%.20q is not a time like %q", text, "10m")
+		}
+		all[phase] = d
+	}
+	return all, nil
 }
 
 // phases reads a text per phase. Empty and null mean absent.

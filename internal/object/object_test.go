@@ -3,6 +3,7 @@ package object_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,7 +14,8 @@ import (
 
 const profileJSON = `{"apiVersion":"karpenter.dklesev.github.io/v1beta1","kind":"SSHJoinProfile",
  "metadata":{"name":"tls","uid":"u","labels":{"a":"b"},"annotations":{"c":"d"},"finalizers":["f"],"deletionTimestamp":"2026-11-30T00:00:00Z"},
- "spec":{"version":"7","scripts":{"install":"i\n","join":"j\n","leave":"l\n","uninstall":""},"signatures":{"install":"s","join":null,"leave":""}}}`
+ "spec":{"version":"7","scripts":{"install":"i\n","join":"j\n","leave":"l\n","uninstall":""},"signatures":{"install":"s","join":null,"leave":""},
+ "timeouts":{"install":"1h30m","join":"90s","leave":null}}}`
 
 func TestParseJoinProfile(t *testing.T) {
 	p, err := object.ParseJoinProfile([]byte(profileJSON))
@@ -28,6 +30,7 @@ func TestParseJoinProfile(t *testing.T) {
 		Version:    "7",
 		Scripts:    map[script.Phase]string{"install": "i\n", "join": "j\n", "leave": "l\n"},
 		Signatures: map[script.Phase]string{"install": "s"},
+		Timeouts:   map[script.Phase]time.Duration{"install": 90 * time.Minute, "join": 90 * time.Second},
 	}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Errorf("profile (-want +got):\n%s", diff)
@@ -84,16 +87,26 @@ func TestParseRefuses(t *testing.T) {
 		"a script that is a number": {profile, change(`"i\n"`, `1`), "spec.scripts.install"},
 		"an unknown phase":          {profile, change(`"uninstall":""`, `"probe":"x"`), "spec.scripts"},
 		"a phase in other case":     {profile, change(`"uninstall":""`, `"Uninstall":"x"`), "spec.scripts"},
-		"an unknown signature":      {profile, change(`"leave":""}}`, `"probe":"x"}}`), "spec.signatures"},
+		"an unknown signature":      {profile, change(`"leave":""},`, `"probe":"x"},`), "spec.signatures"},
 		"no install":                {profile, change(`"install":"i\n",`, ``), "spec.scripts.install"},
 		"an empty join":             {profile, change(`"j\n"`, `""`), "spec.scripts.join"},
 		"a null leave":              {profile, change(`"l\n"`, `null`), "spec.scripts.leave"},
 		"signature of no script":    {profile, change(`"join":null`, `"uninstall":"x"`), "spec.signatures.uninstall"},
+		"a time without a unit":     {profile, change(`"90s"`, `"90"`), "spec.timeouts.join"},
+		"a time in days":            {profile, change(`"90s"`, `"1d"`), "spec.timeouts.join"},
+		"a time with a fraction":    {profile, change(`"90s"`, `"1.5h"`), "spec.timeouts.join"},
+		"a time below zero":         {profile, change(`"90s"`, `"-90s"`), "spec.timeouts.join"},
+		"a time that overflows":     {profile, change(`"90s"`, `"99999999999999999h"`), "spec.timeouts.join"},
+		"a time of no phase":        {profile, change(`"join":"90s"`, `"probe":"90s"`), "spec.timeouts"},
 		"a label that is a number":  {profile, change(`"b"`, `1`), "metadata.labels"},
 		"a port that is a text":     {host, `{"kind":"SSHHost","spec":{"port":"22"}}`, "spec.port"},
 		"signers that are a text":   {host, `{"kind":"SSHHost","spec":{"trustedSigners":"k"}}`, "spec.trustedSigners"},
 		"a secret that is a text":   {host, `{"kind":"SSHHost","spec":{"sshKeySecretRef":"k"}}`, "spec.sshKeySecretRef"},
-		"a root chain":              {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{}]}}`, "spec.rootChain"},
+		"a root chain of texts":     {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":["a"]}}`, "spec.rootChain"},
+		"an empty root link":        {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{"document":"a","signatures":["s"]},{}]}}`, "spec.rootChain[1]"},
+		"an unsigned root link":     {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{"document":"a"}]}}`, "spec.rootChain[0]"},
+		"a root link without text":  {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{"signatures":["s"]}]}}`, "spec.rootChain[0]"},
+		"a root link of numbers":    {policy, `{"kind":"TrustPolicy","spec":{"document":"d","rootChain":[{"document":1,"signatures":["s"]}]}}`, "spec.rootChain[0].document"},
 		"signatures that are text":  {policy, `{"kind":"TrustPolicy","spec":{"signatures":"s"}}`, "spec.signatures"},
 	}
 	for name, tt := range tests {

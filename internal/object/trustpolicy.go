@@ -1,6 +1,11 @@
 package object
 
-import "encoding/json"
+import (
+	"strconv"
+
+	"github.com/hostwarrant/hostwarrant/internal/statement"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+)
 
 // TrustPolicyName is the only name under which a TrustPolicy has effect.
 const TrustPolicyName = "cluster"
@@ -10,6 +15,22 @@ type TrustPolicy struct {
 	Meta
 	Document   string
 	Signatures []string
+	RootChain  []RootLink
+}
+
+// RootLink is one roots statement of spec.rootChain, with its signatures.
+type RootLink struct {
+	Document   string
+	Signatures []string
+}
+
+// Signed gives what is verified.
+func (t *TrustPolicy) Signed() trustpolicy.Signed {
+	s := trustpolicy.Signed{Document: []byte(t.Document), Signatures: t.Signatures}
+	for _, link := range t.RootChain {
+		s.Chain = append(s.Chain, statement.Signed{Text: []byte(link.Document), Signatures: link.Signatures})
+	}
+	return s
 }
 
 // ParseTrustPolicy reads a TrustPolicy from JSON. The error carries Malformed.
@@ -19,13 +40,21 @@ func ParseTrustPolicy(raw []byte) (*TrustPolicy, error) {
 		return nil, err
 	}
 	t := &TrustPolicy{Meta: m}
-	var chain []json.RawMessage
+	var chain []fields
 	if err := spec.getAll("spec", map[string]any{"document": &t.Document, "signatures": &t.Signatures, "rootChain": &chain}); err != nil {
 		return nil, err
 	}
-	// check: Malformed: a chain we do not walk yet must not look as if it had been walked
-	if len(chain) > 0 {
-		return nil, malformed("spec.rootChain", "root rotation is not supported by this version")
+	for i, f := range chain {
+		at := "spec.rootChain[" + strconv.Itoa(i) + "]"
+		var link RootLink
+		if err := f.getAll(at, map[string]any{"document": &link.Document, "signatures": &link.Signatures}); err != nil {
+			return nil, err
+		}
+		// check: Malformed: a link that says nothing, or that nobody signed, is a slip
+		if link.Document == "" || len(link.Signatures) == 0 {
+			return nil, malformed(at, "needs a document and signatures")
+		}
+		t.RootChain = append(t.RootChain, link)
 	}
 	return t, nil
 }

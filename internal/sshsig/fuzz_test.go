@@ -34,3 +34,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// FuzzParseWithCertificates: no certificate makes the reader panic, and what stands by itself is
+// accepted by ssh-keygen too.
+func FuzzParseWithCertificates(f *testing.F) {
+	ca := testkit.NewSigner(f, "ed25519")
+	for _, kind := range []string{"ed25519", "sk-ed25519", "ecdsa256"} {
+		user := testkit.NewSigner(f, kind)
+		c := testkit.Certify(f, ca, user.PublicKey(), []string{"someone"}, func(c *ssh.Certificate) { c.ValidAfter, c.ValidBefore = 0, 1<<37 })
+		f.Add([]byte(testkit.WithCertificate(f, testkit.Sign(f, user, namespace, message), c)))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := sshsig.ParseAllWithCertificates(text)
+		if err != nil || len(all) != 1 || all[0].Certificate() == nil {
+			return
+		}
+		c := all[0].Certificate()
+		if sshsig.CheckCertificate(c, testkit.Now()) != nil || all[0].Verify(namespace, message) != nil || c.ValidPrincipals[0] != "someone" {
+			return
+		}
+		line := "cert-authority " + string(ssh.MarshalAuthorizedKey(c.SignatureKey))
+		if !testkit.KeygenAccepts(t, line[:len(line)-1], namespace, message, text) {
+			t.Errorf("we accept what ssh-keygen refuses:\n%s", text)
+		}
+	})
+}

@@ -2,9 +2,11 @@ package sshsig_test
 
 import (
 	"crypto/sha512"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"io"
+	"testing"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -48,4 +50,13 @@ func (g gone) PublicKey() ssh.PublicKey { return g.signer.PublicKey() }
 
 func (g gone) Sign(io.Reader, []byte) (*ssh.Signature, error) {
 	return nil, errors.New("agent refused operation")
+}
+
+func unbase64(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

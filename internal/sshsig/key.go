@@ -108,13 +108,40 @@ func CheckKey(key ssh.PublicKey) error {
 	if algorithms(key.Type()) == nil {
 		return refusedType(key.Type())
 	}
-	if key.Type() != ssh.KeyAlgoRSA {
-		return nil
+	switch key.Type() {
+	case ssh.KeyAlgoED25519:
+		return checkPoint(key)
+	case ssh.KeyAlgoSKED25519:
+		if err := checkPoint(key); err != nil {
+			return err
+		}
+		return checkApplication(key)
+	case ssh.KeyAlgoSKECDSA256:
+		return checkApplication(key)
+	case ssh.KeyAlgoRSA:
+		return checkModulus(key)
 	}
+	return nil
+}
+
+func checkModulus(key ssh.PublicKey) error {
 	bits := rsaBits(key)
 	// check: KeyTypeRefused: ssh-keygen verifies RSA of 1024 bits, which can be factored
 	if bits < MinRSABits || bits > maxRSABits {
 		return decision.Errorf(decision.KeyTypeRefused, "RSA key of %d bits may not sign; %d to %d may", bits, MinRSABits, maxRSABits)
+	}
+	return nil
+}
+
+// checkApplication looks at the last field of a security key (PROTOCOL.u2f).
+func checkApplication(key ssh.PublicKey) error {
+	var application []byte
+	for r := (&reader{rest: key.Marshal()}); !r.failed && len(r.rest) > 0; {
+		application = r.string()
+	}
+	// check: KeyTypeRefused: C programs read the application up to its NUL, or refuse the key
+	if bytes.IndexByte(application, 0) >= 0 {
+		return decision.Errorf(decision.KeyTypeRefused, "security key has a NUL in its application")
 	}
 	return nil
 }

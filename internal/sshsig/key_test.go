@@ -1,6 +1,7 @@
 package sshsig_test
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"strings"
@@ -47,6 +48,7 @@ func TestParsePublicKeyRefuses(t *testing.T) {
 		"a DSA key":                      {"ssh-dss " + base64.StdEncoding.EncodeToString(wire("ssh-dss")), decision.KeyTypeRefused},
 		"a number with a zero before it": {paddedRSA(t), decision.SignatureMalformed},
 		"a certificate":                  {certificate(t), decision.KeyTypeRefused},
+		"a token's NUL":                  {skWithNUL(t), decision.KeyTypeRefused},
 		"a line of 9000 bytes":           {line + " " + strings.Repeat("x", 9000), decision.Malformed},
 	}
 	for name, tt := range tests {
@@ -115,4 +117,12 @@ func paddedRSA(t *testing.T) string {
 		t.Fatalf("the library refuses it by itself: %v", err)
 	}
 	return raw.Type + " " + base64.StdEncoding.EncodeToString(blob)
+}
+
+// skWithNUL is a security key that ssh-keygen does not read.
+func skWithNUL(t *testing.T) string {
+	t.Helper()
+	key := testkit.NewSigner(t, "sk-ed25519").PublicKey()
+	blob := bytes.Replace(key.Marshal(), wire("ssh:"), wire("s\x00h:"), 1)
+	return key.Type() + " " + base64.StdEncoding.EncodeToString(blob)
 }

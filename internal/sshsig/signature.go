@@ -23,10 +23,11 @@ const (
 // Signature is one SSHSIG block in canonical form. It says nothing yet: only
 // Verify does, and then only for the message it was given.
 type Signature struct {
-	key       ssh.PublicKey
-	namespace string
-	hash      string
-	signature *ssh.Signature
+	key         ssh.PublicKey
+	certificate *ssh.Certificate
+	namespace   string
+	hash        string
+	signature   *ssh.Signature
 }
 
 // PublicKey is the key that claims to have signed.
@@ -54,8 +55,10 @@ func Parse(armored []byte) (*Signature, error) {
 }
 
 // ParseAll reads one to MaxBlocks canonical armored blocks, one directly after
-// the other.
-func ParseAll(armored []byte) ([]*Signature, error) {
+// the other. Certificates are refused: see ParseAllWithCertificates.
+func ParseAll(armored []byte) ([]*Signature, error) { return parseAll(armored, parseRawKey) }
+
+func parseAll(armored []byte, parseIdentity func([]byte) (identity, error)) ([]*Signature, error) {
 	// check: SignatureMalformed: work before verification must be bounded
 	if len(armored) > MaxArmored {
 		return nil, malformed("signature text is %d bytes long, more than %d", len(armored), MaxArmored)
@@ -70,7 +73,7 @@ func ParseAll(armored []byte) ([]*Signature, error) {
 		if err != nil {
 			return nil, err
 		}
-		signature, err := parseBlob(blob)
+		signature, err := parseBlob(blob, parseIdentity)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +83,7 @@ func ParseAll(armored []byte) ([]*Signature, error) {
 }
 
 // parseBlob reads the binary form of PROTOCOL.sshsig, "Blob format".
-func parseBlob(blob []byte) (*Signature, error) {
+func parseBlob(blob []byte, parseIdentity func([]byte) (identity, error)) (*Signature, error) {
 	r := reader{rest: blob}
 	if string(r.take(uint64(len(magic)))) != magic {
 		return nil, malformed("signature does not start with %q", magic)
@@ -102,15 +105,15 @@ func parseBlob(blob []byte) (*Signature, error) {
 	if digest(string(hash), nil) == nil {
 		return nil, malformed("hash %.20q is not sha256 or sha512", hash)
 	}
-	key, err := parseKey(keyBlob)
+	who, err := parseIdentity(keyBlob)
 	if err != nil {
 		return nil, err
 	}
-	signature, err := parseRaw(key, raw)
+	signature, err := parseRaw(who.key, raw)
 	if err != nil {
 		return nil, err
 	}
-	return &Signature{key: key, namespace: string(namespace), hash: string(hash), signature: signature}, nil
+	return &Signature{key: who.key, certificate: who.certificate, namespace: string(namespace), hash: string(hash), signature: signature}, nil
 }
 
 // parseRaw reads the signature encoding of the key's type (RFC 4253 section 6.6,

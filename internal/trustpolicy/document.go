@@ -14,66 +14,49 @@ import (
 const MaxDocument = 512 * 1024
 
 // document is the YAML form, field by field as docs/spec/trust-policy.md has it.
+// The types of its parts stand beside the code that checks them.
 type document struct {
-	Version      int                `yaml:"version"`
-	Clusters     map[string]Cluster `yaml:"clusters"`
-	Issued       string             `yaml:"issued"`
-	Expires      string             `yaml:"expires"`
-	Mode         string             `yaml:"mode"`
-	WarnUntil    string             `yaml:"warnUntil"`
-	RootVersion  int                `yaml:"rootVersion"`
-	JoinProfiles joinProfiles       `yaml:"joinProfiles"`
-	Revoked      revoked            `yaml:"revoked"`
+	Version         int                      `yaml:"version"`
+	Clusters        map[string]Cluster       `yaml:"clusters"`
+	Issued          string                   `yaml:"issued"`
+	Expires         string                   `yaml:"expires"`
+	Mode            string                   `yaml:"mode"`
+	WarnUntil       string                   `yaml:"warnUntil"`
+	RootVersion     int                      `yaml:"rootVersion"`
+	JoinProfiles    joinProfiles             `yaml:"joinProfiles"`
+	FragmentClasses map[string]FragmentClass `yaml:"fragmentClasses"`
+	RuleClasses     map[string]RuleClass     `yaml:"ruleClasses"`
+	BindingClasses  map[string]BindingClass  `yaml:"bindingClasses"`
+	Learners        []string                 `yaml:"learners"`
+	Bundles         map[string]Bundle        `yaml:"bundles"`
+	Revoked         revoked                  `yaml:"revoked"`
+	Floors          map[string]int64         `yaml:"floors"`
+	Resets          []Reset                  `yaml:"resets"`
+	Waivers         []waiver                 `yaml:"waivers"`
 }
 
 type joinProfiles struct {
 	Signers        []signer       `yaml:"signers"`
 	Thresholds     map[string]int `yaml:"thresholds"`
-	RequireWarrant bool           `yaml:"requireWarrant"`
+	RequireWarrant *bool          `yaml:"requireWarrant"`
 	MaxValidity    string         `yaml:"maxValidity"`
-	Hosts          Hosts          `yaml:"hosts"`
-}
-
-type signer struct {
-	Name        string   `yaml:"name"`
-	Key         string   `yaml:"key"`
-	ValidBefore string   `yaml:"validBefore"`
-	Profiles    []string `yaml:"profiles"`
-	Phases      []string `yaml:"phases"`
-}
-
-type revoked struct {
-	Signers []string `yaml:"signers"`
-}
-
-// Cluster is what the policy knows of one cluster.
-type Cluster struct {
-	// Endpoints are API server URLs, and CASHA256 hex digests of its decoded CA bundle.
-	Endpoints []string `yaml:"endpoints"`
-	CASHA256  []string `yaml:"caSHA256"`
-}
-
-// Hosts says what an SSHHost may hold. An empty list allows nothing.
-type Hosts struct {
-	Users        []string `yaml:"users"`
-	Ports        []int    `yaml:"ports"`
-	ShimCommands []string `yaml:"shimCommands"`
+	Unguarded      []unguarded    `yaml:"unguarded"`
+	Hosts          hosts          `yaml:"hosts"`
 }
 
 // decode reads the YAML strictly: one document, no unknown, repeated or
-// case-folded fields, no anchors, aliases, merges or explicit tags.
+// case-folded fields, and each value in the one spelling of strict.go.
 func decode(text []byte) (*document, error) {
+	// check: PolicyMalformed: work on what nobody verified must be bounded
+	if len(text) > MaxDocument {
+		return nil, malformed("the document has %d bytes, more than %d", len(text), MaxDocument)
+	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		return nil, malformed("not YAML: %s", firstLine(err))
 	}
-	// check: PolicyMalformed: people must see in one place what a field says; aliases and merges move it elsewhere
-	if at := hidden(&root); at != nil {
-		return nil, malformed("line %d: anchors, aliases, merges and tags are not allowed", at.Line)
-	}
-	// check: PolicyMalformed: "profiles:" with nothing behind it would be read as absent, which means every profile
-	if at := null(&root); at != nil {
-		return nil, malformed("line %d: a field without a value; give it one, or leave the field out", at.Line)
+	if err := strict(&root); err != nil {
+		return nil, err
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
@@ -86,32 +69,6 @@ func decode(text []byte) (*document, error) {
 		return nil, malformed("holds more than one YAML document")
 	}
 	return &d, nil
-}
-
-// hidden finds the first node that says something other than its own text.
-func hidden(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 || n.Tag == "!!merge" {
-		return n
-	}
-	for _, child := range n.Content {
-		if found := hidden(child); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// null finds the first node that says nothing: null, ~ or an empty value.
-func null(n *yaml.Node) *yaml.Node {
-	if n.Tag == "!!null" {
-		return n
-	}
-	for _, child := range n.Content {
-		if found := null(child); found != nil {
-			return found
-		}
-	}
-	return nil
 }
 
 // firstLine drops the "yaml: " prefix and the list form of the library's errors.

@@ -116,7 +116,7 @@ func TestDocument(t *testing.T) {
 		"nothing":                        {good, "\n", decision.PolicyMalformed},
 		"an unknown field":               {"mode: enforce", "mode: enforce\nspeed: 3", decision.PolicyMalformed},
 		"an unknown field deep down":     {"requireWarrant", "requireWarrants", decision.PolicyMalformed},
-		"a rule of a later version":      {"mode: enforce", "mode: enforce\nlearners: [a]", decision.PolicyMalformed},
+		"a rule of a later version":      {"mode: enforce", "mode: enforce\nnotaries: [a]", decision.PolicyMalformed},
 		"a repeated field":               {"mode: enforce", "mode: enforce\nmode: enforce", decision.PolicyMalformed},
 		"a field in other case":          {"mode: enforce", "Mode: enforce", decision.PolicyMalformed},
 		"a second document":              {"joinProfiles:", "---\njoinProfiles:", decision.PolicyMalformed},

@@ -1,38 +1,38 @@
 package trustpolicy
 
 import (
-	"fmt"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/hostwarrant/hostwarrant/internal/decision"
-	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/quorum"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 )
 
 // Namespace is the SSHSIG namespace of trust policies.
 const Namespace = "hostwarrant-policy"
 
-// maxSignatures bounds the verifications of one policy.
-const maxSignatures = 16
-
 // MaxStep is how far one policy may raise the version: a slip or a stolen
 // threshold must not use up the numbers (TUF's fast-forward attack).
 const MaxStep = 1000
 
-// Signed is a document with its detached root signatures.
+// Signed is a document with its detached root signatures, and the links that lead
+// from the anchor's roots to those that signed.
 type Signed struct {
 	Document   []byte
 	Signatures []string
+	Chain      []statement.Signed
 }
 
 // Verify returns the policy that s holds if enough roots signed it, it is for
 // the cluster and it is in force at now. The error carries a Policy… Reason, or
 // the one of a signature that is bad in itself.
-func Verify(s Signed, roots *Roots, clusterID string, now time.Time) (*Policy, error) {
-	p, err := Authenticate(s, roots)
+func Verify(s Signed, anchor *Roots, clusterID string, now time.Time) (*Policy, error) {
+	p, err := Authenticate(s, anchor)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.checkLinks(clusterID, now); err != nil {
 		return nil, err
 	}
 	if err := p.inForce(clusterID, now); err != nil {
@@ -49,15 +49,20 @@ func Verify(s Signed, roots *Roots, clusterID string, now time.Time) (*Policy, e
 // Authenticate returns the policy that s holds if enough roots signed it, though
 // it may be for another cluster, or not in force. Such a policy grants nothing:
 // it only says which version the roots had reached.
-func Authenticate(s Signed, roots *Roots) (*Policy, error) {
-	if err := checkSignatures(s, roots); err != nil {
-		return nil, err
+func Authenticate(s Signed, anchor *Roots) (*Policy, error) {
+	// check: PolicyUnavailable: without roots nothing can be vouched for
+	if anchor == nil || anchor.Threshold < 1 || len(anchor.Keys) < anchor.Threshold {
+		return nil, decision.Errorf(decision.PolicyUnavailable, "there are no root keys to verify the policy with")
 	}
-	d, err := decode(s.Document)
+	generations, links, err := walk(s.Chain, anchor)
 	if err != nil {
 		return nil, err
 	}
-	p, err := d.policy()
+	roots := generations[len(generations)-1]
+	if err := checkSignatures(s, roots); err != nil {
+		return nil, err
+	}
+	p, err := ReadUnverified(s.Document)
 	if err != nil {
 		return nil, err
 	}
@@ -65,34 +70,35 @@ func Authenticate(s Signed, roots *Roots) (*Policy, error) {
 	if p.RootVersion != roots.Version {
 		return nil, decision.Errorf(decision.PolicyUnsigned, "rootVersion is %d, but the roots here have version %d", p.RootVersion, roots.Version)
 	}
-	p.Digest = Digest(s.Document)
+	p.generations, p.links = generations, links
+	return p, nil
+}
+
+// ReadUnverified parses a document that nobody verified: to show it, to compare it,
+// to sign it. Nothing may be decided by what it returns.
+func ReadUnverified(document []byte) (*Policy, error) {
+	d, err := decode(document)
+	if err != nil {
+		return nil, err
+	}
+	p, err := d.policy()
+	if err != nil {
+		return nil, err
+	}
+	p.Digest = Digest(document)
 	return p, nil
 }
 
 // checkSignatures counts the distinct root keys that signed the document.
 func checkSignatures(s Signed, roots *Roots) error {
-	// check: PolicyUnavailable: without roots nothing can be vouched for
-	if roots == nil || roots.Threshold < 1 || len(roots.Keys) < roots.Threshold {
-		return decision.Errorf(decision.PolicyUnavailable, "there are no root keys to verify the policy with")
-	}
 	// check: PolicyMalformed: work before verification must be bounded
-	if len(s.Document) > MaxDocument || len(s.Signatures) > maxSignatures {
-		return malformed("the policy has %d bytes and %d signatures, more than %d and %d", len(s.Document), len(s.Signatures), MaxDocument, maxSignatures)
+	if len(s.Document) > MaxDocument || len(s.Signatures) > quorum.MaxSignatures {
+		return malformed("the policy has %d bytes and %d signatures, more than %d and %d", len(s.Document), len(s.Signatures), MaxDocument, quorum.MaxSignatures)
 	}
-	var signed []ssh.PublicKey
-	for i, armored := range s.Signatures {
-		key, err := rootSignature(s.Document, armored, roots)
-		if err != nil {
-			return decision.From(err).At(fmt.Sprintf("spec.signatures[%d]", i))
-		}
-		if key == nil {
-			continue
-		}
-		// check: PolicyUnsigned: one key that signs twice is still one key
-		if holds(signed, key) {
-			continue
-		}
-		signed = append(signed, key)
+	signed, err := quorum.Signers(Namespace, s.Document, s.Signatures, roots.Keys)
+	if err != nil {
+		e := decision.From(err)
+		return e.At("spec." + e.Where).Try(remedy(e.Reason))
 	}
 	// check: PolicyUnsigned: whoever can write the object must not be able to say who may vouch
 	if len(signed) < roots.Threshold {
@@ -102,39 +108,24 @@ func checkSignatures(s Signed, roots *Roots) error {
 	return nil
 }
 
-// rootSignature returns the root key that signed, or nil for a key that is no
-// root (a root of another link of the chain).
-func rootSignature(document []byte, armored string, roots *Roots) (ssh.PublicKey, error) {
-	signature, err := sshsig.Parse([]byte(armored))
-	if err != nil {
-		return nil, err
+func remedy(reason decision.Reason) string {
+	if reason == decision.NewlineChanged {
+		return "write spec.document as a block scalar that keeps its final newline (|)"
 	}
-	key := signature.PublicKey()
-	if !holds(roots.Keys, key) {
-		return nil, nil
-	}
-	err = signature.Verify(Namespace, document)
-	// check: SignatureInvalid,NewlineChanged: only the very bytes that the root signed
-	if err != nil {
-		return nil, mismatch(signature, document, err)
-	}
-	return key, nil
-}
-
-// mismatch words what became of the bytes that the root's signature does not match.
-func mismatch(signature *sshsig.Signature, document []byte, err error) error {
-	change := script.NewlineChange(document, func(b []byte) bool { return signature.Verify(Namespace, b) == nil })
-	if change == "" {
-		return decision.From(err).Try("hostwarrant policy sign FILE --key ROOT")
-	}
-	return decision.Errorf(decision.NewlineChanged, "%s after %s signed", change, sshsig.Fingerprint(signature.PublicKey())).
-		Try("write spec.document as a block scalar that keeps its final newline (|)")
+	return "hostwarrant policy sign FILE --key ROOT"
 }
 
 // inForce checks what depends on the reader: its cluster and its clock.
 func (p *Policy) inForce(clusterID string, now time.Time) error {
 	if err := p.forCluster(clusterID, now); err != nil {
 		return err
+	}
+	for _, key := range p.Roots().Keys {
+		// check: DemoRoot: everybody has the private half of the published demo key
+		if sshsig.Fingerprint(key) == demoRoot && p.Mode(now) == Enforce {
+			return decision.Errorf(decision.DemoRoot, "the roots hold the published demo key of kubescape, whose private half everybody has").
+				Try("make roots of your own: hostwarrant init DIR")
+		}
 	}
 	// check: NotYetValid: a date far ahead would outlive every later policy's expiry
 	if p.Issued.After(now.Add(maxSkew)) {
@@ -151,6 +142,10 @@ func (p *Policy) inForce(clusterID string, now time.Time) error {
 
 // maxSkew is how far ahead of the clock a signed time may be (docs/spec/shim.md has the same day).
 const maxSkew = 24 * time.Hour
+
+// demoRoot is the fingerprint, as an SSH key, of the root key that kubescape's
+// signed-fragments build compiles in. Its private half is published.
+const demoRoot = "SHA256:14jv8Doht/K7u4uHZ8RCacVQMNqYuAASz4wDcYZYiCQ"
 
 func (p *Policy) forCluster(id string, now time.Time) error {
 	_, named := p.Clusters[id]
@@ -170,12 +165,23 @@ func (p *Policy) forCluster(id string, now time.Time) error {
 
 // Supersedes refuses a policy that may not take the place of the one in force.
 // A nil current is the first start. The error carries PolicyRollback,
-// PolicyEquivocation or SerialJump.
+// PolicyEquivocation, RootFork or SerialJump.
 func (p *Policy) Supersedes(current *Policy) error {
 	if current == nil {
 		return nil
 	}
 	const next = "give it the next version and sign it again"
+	version, forked := p.forks(current)
+	// check: RootFork: two generations of one version could be shown to different readers
+	if forked {
+		return decision.Errorf(decision.RootFork, "root version %d is in force with other keys", version).
+			Try("find out who signed it: two documents of one root version must not exist")
+	}
+	// check: PolicyRollback: roots that were replaced must not come back
+	if p.RootVersion < current.RootVersion {
+		return decision.Errorf(decision.PolicyRollback, "root version %d is below %d, which is in force", p.RootVersion, current.RootVersion).
+			Try("let the newest roots sign it")
+	}
 	// check: PolicyRollback: an old policy may still name a signer that was removed
 	if p.Version < current.Version {
 		return decision.Errorf(decision.PolicyRollback, "version %d is below %d, which is in force", p.Version, current.Version).Try(next)

@@ -2,38 +2,61 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
 
 // JoinProfile judges a whole SSHJoinProfile: every phase that has a script.
 func JoinProfile(s Snapshot, p *object.JoinProfile) decision.Decision {
-	d := decision.Admit(p.Kind, p.Name, fmt.Sprintf("%d phases vouched for", len(p.Phases())))
-	for _, phase := range p.Phases() {
-		one := Phase(s, p, phase)
-		if !one.Allowed() {
-			return one
-		}
-		d.Warnings = append(d.Warnings, one.Warnings...)
-	}
-	return d
+	return judged(s, p, p.Phases(), fmt.Sprintf("%d phases vouched for", len(p.Phases())), "")
 }
 
-// Phase judges one phase of an SSHJoinProfile, as the relay does before it runs it.
+// Phase judges one phase of an SSHJoinProfile, as the relay does before it runs
+// it. What the warrants say of each other is judged over all phases.
 func Phase(s Snapshot, p *object.JoinProfile, phase script.Phase) decision.Decision {
-	warnings, err := judgePhase(s, p, phase)
-	if err != nil {
-		return decision.From(err).At(string(phase)).Denied(p.Kind, p.Name)
+	return judged(s, p, []script.Phase{phase}, "vouched for", string(phase))
+}
+
+// judged asks of each phase who signed it, then what its warrant says: as on the
+// host, what is wrong with a signature is answered first.
+func judged(s Snapshot, p *object.JoinProfile, phases []script.Phase, what, where string) decision.Decision {
+	deny := func(err error, phase script.Phase) decision.Decision {
+		e := decision.From(err)
+		if e.Where == "" {
+			e = e.At(string(phase))
+		}
+		return e.Denied(p.Kind, p.Name)
 	}
-	d := decision.Admit(p.Kind, p.Name, "vouched for")
-	d.Where, d.Warnings = string(phase), warnings
+	warrants, warrantsErr := Warrants(p)
+	d := decision.Admit(p.Kind, p.Name, what)
+	d.Where = where
+	for _, phase := range phases {
+		first, err := signedPhase(s, p, phase, warrants[phase])
+		if err != nil {
+			return deny(err, phase)
+		}
+		d.Warnings = append(d.Warnings, advice(s, phase, first, warrants[phase])...)
+	}
+	// check: WarrantMalformed,WarrantMissing,WarrantMismatch: limits that contradict each other are no limits
+	if warrantsErr != nil {
+		return deny(warrantsErr, "")
+	}
+	for _, phase := range phases {
+		if err := warranted(s, p.Name, warrants[phase]); err != nil {
+			return deny(err, phase)
+		}
+	}
 	return d
 }
 
-func judgePhase(s Snapshot, p *object.JoinProfile, phase script.Phase) (warnings []string, err error) {
+// signedPhase wants enough good signatures over a script, and gives the first.
+func signedPhase(s Snapshot, p *object.JoinProfile, phase script.Phase, w *warrant.Warrant) (*sshsig.Signature, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
@@ -45,36 +68,49 @@ func judgePhase(s Snapshot, p *object.JoinProfile, phase script.Phase) (warnings
 	if err := script.Check(text); err != nil {
 		return nil, err
 	}
-	if err := noWarrant(s, text); err != nil {
-		return nil, err
-	}
 	// check: Unsigned: whoever can write the object must not be able to run code as root
 	if p.Signatures[phase] == "" {
 		return nil, decision.Errorf(decision.Unsigned, "the script has no signature").Try("hostwarrant sign -i FILE --key KEY")
 	}
-	signatures, err := sshsig.ParseAll([]byte(p.Signatures[phase]))
+	signatures, err := sshsig.ParseAllWithCertificates([]byte(p.Signatures[phase]))
 	if err != nil {
 		return nil, decision.From(err).Try("sign again: hostwarrant sign -i FILE --key KEY")
 	}
-	if err := vouched(s, p, phase, signatures); err != nil {
-		return nil, err
-	}
-	if sshsig.IsSecurityKey(signatures[0].PublicKey()) {
-		warnings = append(warnings, fmt.Sprintf("%s: the first signature is by a security key, which karpenter-provider-ssh cannot verify; put another signature first", phase))
-	}
-	return warnings, nil
+	return signatures[0], vouched(s, claim{p, phase, targetsOf(w)}, signatures)
 }
 
-// noWarrant refuses what this version cannot enforce. Warrants are not read yet.
-func noWarrant(s Snapshot, text []byte) error {
-	// check: WarrantMissing: a policy that demands warrants must not be met without them
-	if s.Policy.RequireWarrant {
-		return decision.Errorf(decision.WarrantMissing, "the policy requires a warrant, and this version cannot read one").
-			Try("set joinProfiles.requireWarrant: false until it can")
+func targetsOf(w *warrant.Warrant) []string {
+	if w == nil {
+		return nil
 	}
-	// check: WarrantMalformed: limits that a script states must not be ignored
-	if script.HasWarrantLine(text) {
-		return decision.Errorf(decision.WarrantMalformed, "the script has #warrant: lines, and this version cannot read them")
+	var words []string
+	for _, target := range w.Targets {
+		words = append(words, target.String())
 	}
-	return nil
+	return words
 }
+
+// advice says what works here and not with karpenter-provider-ssh, which reads
+// the first signature alone, verifies plain keys alone, and knows no scope.
+func advice(s Snapshot, phase script.Phase, first *sshsig.Signature, w *warrant.Warrant) []string {
+	var warnings []string
+	say := func(format string, args ...any) {
+		warnings = append(warnings, string(phase)+": "+fmt.Sprintf(format, args...))
+	}
+	key := first.PublicKey()
+	switch {
+	case sshsig.IsSecurityKey(key):
+		say("the first signature is by a security key, which karpenter-provider-ssh cannot verify; put another signature first")
+	case first.Certificate() != nil:
+		say("the first signature is by a certificate, which karpenter-provider-ssh cannot verify; put another signature first")
+	case len(s.Policy.SignersOf(key)) == 0:
+		say("the first signature is by %s, which the policy does not name: karpenter-provider-ssh, which reads no other, refuses it", sshsig.Fingerprint(key))
+	}
+	if w == nil && (s.Policy.Thresholds[phase] > 1 || slices.ContainsFunc(s.Policy.SignersOf(key), narrow)) {
+		say("without a warrant scope and threshold hold here and at the relay only; a host takes the script from a signer for everything, or refuses it")
+	}
+	return warnings
+}
+
+// narrow tells a signer who may not vouch for everything.
+func narrow(s trustpolicy.Signer) bool { return len(s.Profiles)+len(s.Phases)+len(s.Targets) > 0 }

@@ -11,7 +11,9 @@ import (
 type Snapshot struct {
 	// Policy is the verified policy in force, nil when there is none.
 	Policy *trustpolicy.Policy
-	Now    time.Time
+	// ClusterID is the reader's own cluster, as its anchor names it.
+	ClusterID string
+	Now       time.Time
 }
 
 // usable refuses to judge by a policy that is missing or has expired.

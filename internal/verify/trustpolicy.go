@@ -25,7 +25,7 @@ func judgePolicy(a Anchor, current *trustpolicy.Policy, t *object.TrustPolicy, n
 	if t.Name != object.TrustPolicyName {
 		return nil, decision.Errorf(decision.PolicyMalformed, "the trust policy must be named %q", object.TrustPolicyName).At("metadata.name")
 	}
-	p, err := trustpolicy.Verify(trustpolicy.Signed{Document: []byte(t.Document), Signatures: t.Signatures}, a.Roots, a.ClusterID, now)
+	p, err := trustpolicy.Verify(t.Signed(), a.Roots, a.ClusterID, now)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func Floor(a Anchor, t *object.TrustPolicy, refused decision.Decision) *trustpol
 	if refused.Reason != decision.PolicyExpired {
 		return nil
 	}
-	p, err := trustpolicy.Authenticate(trustpolicy.Signed{Document: []byte(t.Document), Signatures: t.Signatures}, a.Roots)
+	p, err := trustpolicy.Authenticate(t.Signed(), a.Roots)
 	if err != nil {
 		return nil
 	}

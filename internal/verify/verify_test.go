@@ -84,7 +84,7 @@ func TestJoinProfile(t *testing.T) {
 		"signatures swapped":       {func(p *object.JoinProfile) { p.Signatures["join"] = p.Signatures["leave"] }, decision.BytesChanged, "join", "the signature of the leave script"},
 		"a template":               {func(p *object.JoinProfile) { resign(p, "leave", "echo {{ .x }}\n") }, decision.TemplateFound, "leave", "line 1, column 6"},
 		"NUL":                      {func(p *object.JoinProfile) { resign(p, "leave", "echo \x00\n") }, decision.Malformed, "leave", "NUL"},
-		"a warrant, unread yet":    {func(p *object.JoinProfile) { resign(p, "join", "#!/bin/bash\n#warrant: v1\n") }, decision.WarrantMalformed, "join", ""},
+		"a broken warrant":         {func(p *object.JoinProfile) { resign(p, "join", "#!/bin/bash\n#warrant: v1\n") }, decision.WarrantMalformed, "join", ""},
 		"armor with leading text":  {func(p *object.JoinProfile) { p.Signatures["join"] = "x\n" + p.Signatures["join"] }, decision.SignatureMalformed, "join", ""},
 		"armor with trailing text": {func(p *object.JoinProfile) { p.Signatures["join"] += "x" }, decision.SignatureMalformed, "join", ""},
 		"truncated":                {func(p *object.JoinProfile) { p.Signatures["join"] = p.Signatures["join"][:100] }, decision.SignatureMalformed, "join", "sign again"},

@@ -1,8 +1,11 @@
 package verify
 
 import (
+	"errors"
 	"slices"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
@@ -11,11 +14,19 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
 
+// claim is a script that someone is to vouch for, and what its warrant says of
+// where it may run.
+type claim struct {
+	profile *object.JoinProfile
+	phase   script.Phase
+	targets []string // nil where there is no warrant
+}
+
 // vouched wants signatures over the phase by as many distinct keys as the
 // policy's threshold. As on the host, one that is not for phase scripts at all
 // refuses the phase, and one that merely does not count does no harm; if too few
 // count, the first fault is the answer.
-func vouched(s Snapshot, p *object.JoinProfile, phase script.Phase, signatures []*sshsig.Signature) error {
+func vouched(s Snapshot, c claim, signatures []*sshsig.Signature) error {
 	good := map[string]bool{}
 	var fault error
 	for _, signature := range signatures {
@@ -23,15 +34,15 @@ func vouched(s Snapshot, p *object.JoinProfile, phase script.Phase, signatures [
 		if err := signature.CheckPurpose(script.Namespace); err != nil {
 			return decision.From(err).Try("sign again: hostwarrant sign -i FILE --key KEY")
 		}
-		if err := counts(s, p, phase, signature); err != nil {
+		if err := counts(s, c, signature); err != nil {
 			if fault == nil {
-				fault = err
+				fault = worded(err, c, signature)
 			}
 			continue
 		}
 		good[string(signature.PublicKey().Marshal())] = true
 	}
-	need := s.Policy.Thresholds[phase]
+	need := s.Policy.Thresholds[c.phase]
 	if len(good) == 0 && fault != nil {
 		return fault
 	}
@@ -43,34 +54,87 @@ func vouched(s Snapshot, p *object.JoinProfile, phase script.Phase, signatures [
 	return nil
 }
 
+// errBytes is a signature of other bytes. What became of them is asked only for
+// the fault that is shown: each guess costs a verification.
+var errBytes = decision.Errorf(decision.BytesChanged, "these are not the bytes that were signed")
+
+func worded(err error, c claim, signature *sshsig.Signature) error {
+	if errors.Is(err, errBytes) {
+		return mismatch(signature, c.profile, c.phase)
+	}
+	return err
+}
+
 // counts says whether one signature is by a key that may vouch for this phase,
 // now, over exactly these bytes.
-func counts(s Snapshot, p *object.JoinProfile, phase script.Phase, signature *sshsig.Signature) error {
-	key := signature.PublicKey()
-	name := sshsig.Fingerprint(key)
-	// check: SignerRevoked: a stolen key
-	if s.Policy.Revoked(key) {
-		return decision.Errorf(decision.SignerRevoked, "the policy revokes the signer %s", name).Try("sign with another key")
-	}
-	entries := s.Policy.SignersOf(key)
-	// check: SignerUnknown: anyone can make a key
-	if len(entries) == 0 {
-		return decision.Errorf(decision.SignerUnknown, "the policy does not name the signer %s", name).
-			Try("sign with a key under joinProfiles.signers, or add this one there")
-	}
-	if err := inScope(s.Now, entries, p.Name, phase, name); err != nil {
+func counts(s Snapshot, c claim, signature *sshsig.Signature) error {
+	entries, name, err := known(s, c, signature)
+	if err != nil {
 		return err
 	}
-	return covers(signature, p, phase)
+	if err := inScope(s.Now, entries, c, name); err != nil {
+		return err
+	}
+	// check: BytesChanged,NewlineChanged: only the very bytes that were signed
+	if err := signature.Verify(script.Namespace, []byte(c.profile.Scripts[c.phase])); err != nil {
+		return errBytes
+	}
+	return nil
+}
+
+// known gives the policy's entries of the key that signed, or of the authority
+// that certified it, and the name to call it by.
+func known(s Snapshot, c claim, signature *sshsig.Signature) ([]trustpolicy.Signer, string, error) {
+	key, authority := signature.PublicKey(), signature.PublicKey()
+	certificate := signature.Certificate()
+	if certificate != nil {
+		authority = certificate.SignatureKey
+	}
+	name := sshsig.Fingerprint(key)
+	// check: SignerRevoked: a stolen key, or one that a stolen authority certified
+	if s.Policy.Revoked(key) || s.Policy.Revoked(authority) {
+		return nil, name, decision.Errorf(decision.SignerRevoked, "the policy revokes the signer %s", name).Try("sign with another key")
+	}
+	entries := slices.DeleteFunc(s.Policy.SignersOf(authority), func(e trustpolicy.Signer) bool { return e.CertAuthority != (certificate != nil) })
+	// check: SignerUnknown: anyone can make a key, or certify one
+	if len(entries) == 0 {
+		return nil, name, decision.Errorf(decision.SignerUnknown, "the policy does not name the signer %s", name).
+			Try("sign with a key under joinProfiles.signers, or add this one there")
+	}
+	if certificate == nil {
+		return entries, name, nil
+	}
+	return entries, name, certified(s.Now, c, certificate)
+}
+
+// certified judges the certificate of a signer: in itself, and for this phase of
+// this profile by name.
+func certified(now time.Time, c claim, certificate *ssh.Certificate) error {
+	if err := sshsig.CheckCertificate(certificate, now); err != nil {
+		return decision.From(err).Try("sign with a key whose certificate is in its term")
+	}
+	principal := string(c.phase) + "@" + c.profile.Name
+	// check: SignerScope: a certificate for one profile must not vouch for another; a pattern in it is no pattern
+	if !slices.Contains(certificate.ValidPrincipals, principal) {
+		return decision.Errorf(decision.SignerScope, "the certificate %.60q does not name the principal %s", certificate.KeyId, principal).
+			Try("certify the key with ssh-keygen -n " + principal)
+	}
+	return nil
 }
 
 // inScope wants an entry of the key that covers the phase and has not expired.
-func inScope(now time.Time, entries []trustpolicy.Signer, profile string, phase script.Phase, name string) error {
-	covering := slices.DeleteFunc(entries, func(e trustpolicy.Signer) bool { return !e.Covers(profile, phase) })
+func inScope(now time.Time, entries []trustpolicy.Signer, c claim, name string) error {
+	covering := slices.DeleteFunc(entries, func(e trustpolicy.Signer) bool { return !e.Covers(c.profile.Name, c.phase) })
 	// check: SignerScope: one team's key must not vouch for another team's hosts
 	if len(covering) == 0 {
-		return decision.Errorf(decision.SignerScope, "the signer %s may not vouch for %s of this profile", name, phase).
+		return decision.Errorf(decision.SignerScope, "the signer %s may not vouch for %s of this profile", name, c.phase).
 			Try("sign with a key whose profiles and phases cover it")
+	}
+	covering = slices.DeleteFunc(covering, func(e trustpolicy.Signer) bool { return !e.CoversTargets(c.targets) })
+	// check: SignerScope: a key for the test hosts must not vouch for the others, nor for a script that goes anywhere
+	if len(covering) == 0 {
+		return decision.Errorf(decision.SignerScope, "the signer %s may not vouch for these targets: %s", name, list(c.targets)).
+			Try("sign with a key whose targets cover it, or narrow the warrant with --target")
 	}
 	inTerm := func(e trustpolicy.Signer) bool { return e.ValidBefore.IsZero() || now.Before(e.ValidBefore) }
 	// check: Expired: a signer's term bounds what a key that was forgotten can do
@@ -81,21 +145,11 @@ func inScope(now time.Time, entries []trustpolicy.Signer, profile string, phase 
 	return nil
 }
 
-// covers verifies the signature over the script.
-func covers(signature *sshsig.Signature, p *object.JoinProfile, phase script.Phase) error {
-	err := signature.Verify(script.Namespace, []byte(p.Scripts[phase]))
-	// check: BytesChanged,NewlineChanged: only the very bytes that were signed
-	if err != nil {
-		return mismatch(signature, p, phase)
-	}
-	return nil
-}
-
 // mismatch words what became of the bytes that the signature does not match.
 func mismatch(signature *sshsig.Signature, p *object.JoinProfile, phase script.Phase) error {
 	covered := func(text []byte) bool { return signature.Verify(script.Namespace, text) == nil }
-	name := sshsig.Fingerprint(signature.PublicKey())
-	if change := script.NewlineChange([]byte(p.Scripts[phase]), covered); change != "" {
+	name, text := sshsig.Fingerprint(signature.PublicKey()), []byte(p.Scripts[phase])
+	if change := script.NewlineChange(text, covered); change != "" {
 		return decision.Errorf(decision.NewlineChanged, "the bytes differ from those %s signed only by newlines: %s", name, change).
 			Try("keep the signed bytes: use a | block scalar and LF line ends, or sign again")
 	}
@@ -104,6 +158,10 @@ func mismatch(signature *sshsig.Signature, p *object.JoinProfile, phase script.P
 			return decision.Errorf(decision.BytesChanged, "this is the signature of the %s script", other).
 				Try("put each signature under its own phase")
 		}
+	}
+	if change := script.SpaceChange(text, covered); change != "" {
+		return decision.Errorf(decision.BytesChanged, "the bytes differ from those %s signed only by white space: %s", name, change).
+			Try("keep the signed bytes: no editor or template may re-indent the block, or sign again")
 	}
 	return decision.Errorf(decision.BytesChanged, "these are not the bytes that %s signed", name).
 		Try("review the change, then: hostwarrant sign -i FILE --key KEY")

@@ -47,7 +47,7 @@ func (s *PolicySource) Snapshot(ctx context.Context, now time.Time) (verify.Snap
 	if err == nil {
 		s.take(stored, now)
 	}
-	return verify.Snapshot{Policy: s.current, Now: now}, nil
+	return verify.Snapshot{Policy: s.current, ClusterID: s.anchor.ClusterID, Now: now}, nil
 }
 
 // take judges a stored policy once for each version of the object.

@@ -113,19 +113,54 @@ test_a_host_that_requires_warrants_runs_nothing_yet() {
 	done
 }
 
-test_a_script_with_a_warrant_line_is_14() {
-	printf '#!/bin/bash\n#warrant: v1\necho ran\n' >script
+# warranted prints a script with a warrant.
+warranted() {
+	cat <<-'S'
+		#!/bin/bash
+		#warrant: v1
+		#warrant: profile tls-bootstrap
+		#warrant: phase join
+		#warrant: serial 42
+		#warrant: not-after 1802776000
+		#warrant: target any
+		#warrant: end
+		echo ran
+	S
+}
+
+test_a_script_with_a_warrant_is_14() {
+	warranted >script
 	sign alice
 	run join
-	answers 14 'line 2 is of a warrant'
-	printf 'echo ran\n#warrant:' >script
-	sign alice
+	answers 14 'it has a warrant for join of tls-bootstrap, and this shim cannot check warrants yet'
+	sign mallory
 	run join
-	answers 14 'line 2 is of a warrant'
+	answers 14 'cannot check warrants yet'
 	printf 'echo ran # no #warrant: at the start\n' >script
 	sign alice
 	run join
 	answers 0
+}
+
+test_a_warrant_that_cannot_be_read_is_14() {
+	for change in 's/serial 42/serial 042/' 's/serial 42/serial 42\r/' 's/serial 42/serial  42/' 's/serial 42/serial 9223372036854775808/'; do
+		warranted | sed "$change" >script
+		sign alice
+		run join
+		answers 14 'script: line 5 '
+	done
+	printf 'echo ran\n#warrant:' >script
+	sign alice
+	run join
+	answers 14 'script: line 2 '
+	{ warranted && printf '#warrant: v1\n'; } >script
+	sign alice
+	run join
+	answers 14 'script: line 10 is of a warrant'
+	{ warranted && printf '\000\n'; } >script
+	sign alice
+	run join
+	answers 14 'script: line 10 holds a NUL byte'
 }
 
 test_a_template_is_14() {

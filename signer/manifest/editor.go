@@ -104,6 +104,13 @@ func (w nested) block(indent, step int, eol string) string {
 	if w.list {
 		b.WriteString(strings.Repeat(" ", indent) + "-")
 	}
+	if oneLine(w.value) {
+		text, err := quote(w.value)
+		if err == nil {
+			b.WriteString(" " + text + eol)
+			return b.String()
+		}
+	}
 	b.WriteString(" |" + eol + literal(w.value, indent+step, eol))
 	return b.String()
 }

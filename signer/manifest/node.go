@@ -40,6 +40,7 @@ type Node struct {
 	Items []*Node // Seq
 
 	Line, Col int  // from 1, for people
+	Chomp     byte // '-' or '+' in the header of a block scalar, else 0
 	off       int  // byte offset of the first byte
 	end       int  // byte offset behind the last byte; 0 where the reader does not know it
 	empty     bool // a plain scalar of no bytes

@@ -12,19 +12,23 @@ func (e *editor) replaceScalar(n, key *Node, holder Style, indent int, value str
 	if n.Kind != String && n.Kind != Literal {
 		return nil, fmt.Errorf("line %d: a text is expected", n.Line)
 	}
-	if n.Style == LiteralB || n.Style == Folded {
+	if n.Style == LiteralB {
+		return append(e.replaceLines(n, value), e.replaceBlock(n, indent, value)...), nil
+	}
+	if n.Style == Folded {
 		return e.replaceBlock(n, indent, value), nil
 	}
 	end := e.scalarEnd(n, holder == Flow)
-	if n.Style == Double || n.Style == Single || holder == Flow {
-		text, err := quote(value)
-		if err != nil || end == 0 {
-			return nil, fmt.Errorf("line %d: %w", n.Line, ErrStyle)
-		}
-		return [][]edit{{{n.off, end, text}}}, nil
+	if n.Style == Double || n.Style == Single || holder == Flow || oneLine(value) && !n.empty {
+		return e.replaceInline(n, end, value)
 	}
 	// A plain word such as null, or nothing: a literal block takes its place.
 	line, start, header := n.Line, n.off, "|"
+	if n.empty && oneLine(value) && key != nil {
+		text, err := quote(value)
+		at := e.colon(key)
+		return [][]edit{{{at, at, " " + text}}}, err
+	}
 	if n.empty {
 		if key == nil {
 			return nil, fmt.Errorf("line %d: %w", n.Line, ErrStyle)
@@ -38,6 +42,23 @@ func (e *editor) replaceScalar(n, key *Node, holder Style, indent int, value str
 		body = e.eol + body
 	}
 	return [][]edit{{{start, end, header}, {behind, behind, body}}}, nil
+}
+
+// replaceInline replaces a scalar that stands on one line. Quotes stay of the kind they are where the
+// new text allows it.
+func (e *editor) replaceInline(n *Node, end int, value string) ([][]edit, error) {
+	text, err := quote(value)
+	if err != nil || end == 0 {
+		return nil, fmt.Errorf("line %d: %w", n.Line, ErrStyle)
+	}
+	var candidates [][]edit
+	switch {
+	case n.Style == Double:
+		candidates = e.replaceQuoted(n, end, value)
+	case n.Style == Single && oneLine(value):
+		candidates = [][]edit{{{n.off, end, "'" + strings.ReplaceAll(value, "'", "''") + "'"}}}
+	}
+	return append(candidates, []edit{{n.off, end, text}}), nil
 }
 
 // replaceBlock replaces the lines of a literal block and keeps its header and its indentation.

@@ -66,7 +66,7 @@ func fromYAML(y *yaml.Node, l *lines) *Node {
 			n.Items = append(n.Items, fromYAML(c, l))
 		}
 	case yaml.ScalarNode:
-		scalar(n, y)
+		scalar(n, y, l)
 	default:
 		n.problem = "not a YAML value"
 	}
@@ -91,7 +91,7 @@ func collectionStyle(y *yaml.Node) Style {
 	return Block
 }
 
-func scalar(n *Node, y *yaml.Node) {
+func scalar(n *Node, y *yaml.Node, l *lines) {
 	n.Kind, n.Text, n.Style, n.empty = String, y.Value, Plain, y.Value == ""
 	switch {
 	case y.Style&yaml.DoubleQuotedStyle != 0:
@@ -102,6 +102,9 @@ func scalar(n *Node, y *yaml.Node) {
 		n.Style = LiteralB
 	case y.Style&yaml.FoldedStyle != 0:
 		n.Style = Folded
+	}
+	if n.Style == LiteralB || n.Style == Folded {
+		n.Chomp = chomp(l.data[n.off:])
 	}
 	if n.Style != Plain {
 		return
@@ -114,6 +117,19 @@ func scalar(n *Node, y *yaml.Node) {
 	default:
 		oldBool(n)
 	}
+}
+
+// chomp finds the chomping indicator in the header of a block scalar (YAML 1.2, section 8.1.1.2).
+func chomp(header []byte) byte {
+	for _, c := range header[min(1, len(header)):] {
+		switch {
+		case c == '-' || c == '+':
+			return c
+		case c < '1' || c > '9':
+			return 0
+		}
+	}
+	return 0
 }
 
 // number writes a YAML number or boolean as JSON, or makes it a problem (.inf, .nan).

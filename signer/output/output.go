@@ -33,54 +33,72 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 // Replace swaps a file for another text, keeping its mode, and only if it still holds the old text.
 // A symbolic link stays one. Readers see the old file or the new one, never a part.
 func Replace(path string, old, data []byte) error {
-	target, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return fmt.Errorf("writing %q: %v", path, err)
+	if old == nil {
+		old = []byte{} // an empty file, not a new one
 	}
-	info, err := os.Stat(target)
-	if err != nil {
-		return fmt.Errorf("writing %q: %v", path, err)
-	}
-	return swap(path, target, data, info.Mode().Perm(), func() error {
-		now, err := os.ReadFile(target)
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(now, old) {
-			return ErrChanged
-		}
-		return nil
-	})
+	return All([]Change{{Path: path, Old: old, Data: data}})
 }
 
 // Force writes a file whether or not one exists.
 func Force(path string, data []byte, mode fs.FileMode) error {
-	return swap(path, path, data, mode, func() error { return nil })
-}
-
-func swap(path, target string, data []byte, mode fs.FileMode, check func() error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(target), ".hostwarrant-*")
+	temp, err := prepare(path, data, mode)
 	if err != nil {
 		return fmt.Errorf("writing %q: %v", path, err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if err := fill(f, data); err != nil {
-		return fmt.Errorf("writing %q: %v", path, err)
-	}
-	if err := os.Chmod(f.Name(), mode); err != nil {
-		return fmt.Errorf("writing %q: %v", path, err)
-	}
-	if err := check(); err != nil {
-		return fmt.Errorf("writing %q: it %w", path, err)
-	}
-	if err := os.Rename(f.Name(), target); err != nil {
-		return fmt.Errorf("writing %q: %v", path, err)
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(fmt.Errorf("writing %q: %v", path, err), os.Remove(temp))
 	}
 	return nil
+}
+
+// newMode is the mode of files that hold nothing secret.
+const newMode fs.FileMode = 0o644
+
+// destination is the file behind a path, and the mode it has or gets.
+func destination(c Change) (string, fs.FileMode, error) {
+	if c.Old == nil {
+		_, err := os.Lstat(c.Path)
+		if err == nil {
+			return "", 0, fmt.Errorf("it %w", ErrExists)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", 0, err
+		}
+		return c.Path, newMode, nil
+	}
+	target, err := filepath.EvalSymlinks(c.Path)
+	if err != nil {
+		return "", 0, err
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return "", 0, err
+	}
+	return target, info.Mode().Perm(), nil
+}
+
+// holds wants a file to hold a text.
+func holds(path string, text []byte) error {
+	now, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, text) {
+		return ErrChanged
+	}
+	return nil
+}
+
+// prepare writes a text in full to a new file beside target, and gives its name.
+func prepare(target string, data []byte, mode fs.FileMode) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(target), ".hostwarrant-*")
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(fill(f, data), os.Chmod(f.Name(), mode)); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
 }
 
 func fill(f *os.File, data []byte) error {

@@ -48,7 +48,7 @@ func TestTrustPolicyIsAdmittedOnlyIfTheRootsSignedIt(t *testing.T) {
 		"a threshold above the number of keys": {signed(strings.Replace(next, "thresholds: {}", "thresholds: {join: 2}", 1), w.root), decision.PolicyMalformed},
 		"an unknown field":                     {signed(next+"bypass: true\n", w.root), decision.PolicyMalformed},
 		"under another name":                   {withIn(signed(next, w.root), "metadata", "name", "other"), decision.PolicyMalformed},
-		"a root chain, not walked yet":         {with(signed(next, w.root), "rootChain", []fields{{"document": "x"}}), decision.Malformed},
+		"a root link that nobody signed":       {with(signed(next, w.root), "rootChain", []fields{{"document": "x"}}), decision.Malformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := w.handle(t, create(t, c.object))

@@ -157,7 +157,7 @@ func (h *Holder) Snapshot(now time.Time) verify.Snapshot {
 	if !h.synced.Load() {
 		return verify.Snapshot{Now: now}
 	}
-	return verify.Snapshot{Policy: h.current.Load(), Now: now}
+	return verify.Snapshot{Policy: h.current.Load(), ClusterID: h.anchor.ClusterID, Now: now}
 }
 
 // Ready says why no decision but a refusal can be made, or nil.

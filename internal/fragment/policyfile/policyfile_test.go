@@ -1,0 +1,152 @@
+package policyfile_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"strings"
+	"testing"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/fragment/policyfile"
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+func wantReason(t *testing.T, err error, want decision.Reason) {
+	t.Helper()
+	got := decision.Verified
+	if err != nil {
+		got = decision.From(err).Reason
+	}
+	if got != want {
+		t.Errorf("got %s (%v), want %s", got, err, want)
+	}
+}
+
+func publicKey(t *testing.T, text []byte) *ecdsa.PublicKey {
+	t.Helper()
+	block, _ := pem.Decode(text)
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, ok := key.(*ecdsa.PublicKey)
+	if !ok {
+		t.Fatalf("%T", key)
+	}
+	return public
+}
+
+func TestHash(t *testing.T) {
+	const want = "64e283dfde9b08785c2544d46ceb4171e8e43ee68ed51072d02c7240dc3fb74a"
+	for _, document := range []string{`{"a":null,"b":[1,"x"],"c":{}}`, `{"b":["x",1],"c":{},"a":null}`} {
+		if got, err := policyfile.Hash([]byte(document)); err != nil || got != want {
+			t.Errorf("%s: %s, %v", document, got, err)
+		}
+	}
+	for _, other := range []string{`{"a":null,"b":[1,"y"],"c":{}}`, `{"a":false,"b":[1,"x"],"c":{}}`, `{"a":true,"b":[1,"x"],"c":{}}`, `{"a":null,"b":[2,"x"],"c":{}}`} {
+		if got, err := policyfile.Hash([]byte(other)); err != nil || got == want {
+			t.Errorf("%s hashes alike, or %v", other, err)
+		}
+	}
+	a, err := policyfile.Hash([]byte(`{"status":{"conditions":[1],"x":2}}`))
+	if b, berr := policyfile.Hash([]byte(`{"status":{"x":2}}`)); err != nil || berr != nil || a != b {
+		t.Error("conditions are part of the hash")
+	}
+	_, err = policyfile.Hash([]byte(`{`))
+	wantReason(t, err, decision.Malformed)
+}
+
+// The published policies, by the published root.
+func TestPublishedFiles(t *testing.T) {
+	root := publicKey(t, testkit.Corpus(t, "fragments/node-agent/keys/demo-root.pub"))
+	for name, want := range map[string]decision.Reason{
+		"node-agent/trust-policy.signed.json":               decision.Verified,
+		"node-agent/trust-policy.profiles-only.signed.json": decision.Verified,
+		"node-agent/trust-policy.badsigner.signed.json":     decision.SignerUnknown,
+		"bob/trust-policy.signed.json":                      decision.Verified,
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := testkit.Corpus(t, "fragments/"+name)
+			f, err := policyfile.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantReason(t, f.Verify(root), want)
+			again, err := f.Encode()
+			if err != nil || string(again) != string(text) {
+				t.Errorf("written again it differs, %v", err)
+			}
+			if want != decision.Verified {
+				return
+			}
+			f.Policy.PolicyVersion++
+			wantReason(t, f.Verify(root), decision.Tampered)
+		})
+	}
+}
+
+func TestNearMisses(t *testing.T) {
+	root := publicKey(t, testkit.Corpus(t, "fragments/node-agent/keys/demo-root.pub"))
+	text := string(testkit.Corpus(t, "fragments/node-agent/trust-policy.signed.json"))
+	for name, tt := range map[string]struct {
+		text string
+		want decision.Reason
+	}{
+		"not JSON":                {"{", decision.Malformed},
+		"an unknown field":        {strings.Replace(text, `"classes": {`, `"speed": 3, "classes": {`, 1), decision.Malformed},
+		"an unknown field beside": {strings.Replace(text, `"policy": {`, `"extra": {}, "policy": {`, 1), decision.Malformed},
+		"text behind it":          {text + "{}", decision.Malformed},
+		"a field in other case":   {strings.Replace(text, `"classes"`, `"Classes"`, 1), decision.NotCanonical},
+		"a field twice":           {strings.Replace(text, `"policy": {`, `"policy": {"mode": "alert"}, "policy": {`, 1), decision.NotCanonical},
+		"an unknown mode":         {strings.Replace(text, `"classes": {`, `"mode": "Enforce", "classes": {`, 1), decision.Malformed},
+		"no classes":              {`{"policy": {"classes": {}}, "annotations": {}}`, decision.Malformed},
+		"a version below 0":       {`{"policy": {"classes": {"a":{"signers":null,"allowedSpecPaths":null}},"policyVersion":-1}, "annotations": {}}`, decision.Malformed},
+		"more than a MiB":         {text + strings.Repeat(" ", policyfile.MaxFile), decision.TooLarge},
+		"as it is":                {text, decision.Verified},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := policyfile.Parse([]byte(tt.text))
+			wantReason(t, err, tt.want)
+		})
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(block *pem.Block) string { return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(block)) }
+	for name, tt := range map[string]struct {
+		change func(*policyfile.File)
+		want   decision.Reason
+	}{
+		"as it is":              {func(*policyfile.File) {}, decision.Verified},
+		"spoofed identity":      {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationIdentity] = "root" }, decision.Verified},
+		"no signature":          {func(f *policyfile.File) { delete(f.Annotations, policyfile.AnnotationSignature) }, decision.Unsigned},
+		"no certificate":        {func(f *policyfile.File) { delete(f.Annotations, policyfile.AnnotationCertificate) }, decision.Unsigned},
+		"content":               {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationContent] = "" }, decision.SignatureMalformed},
+		"a signature of spaces": {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationSignature] += "\n" }, decision.SignatureMalformed},
+		"half a signature":      {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationSignature] = "MEUC" }, decision.Tampered},
+		"no base64":             {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationCertificate] = "-" }, decision.SignatureMalformed},
+		"a key as certificate": {func(f *policyfile.File) {
+			f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "PUBLIC KEY"})
+		}, decision.SignatureMalformed},
+		"an empty certificate": {func(f *policyfile.File) {
+			f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "CERTIFICATE"})
+		}, decision.SignatureMalformed},
+		"a changed policy": {func(f *policyfile.File) { f.Policy.Mode = policyfile.Enforce }, decision.Tampered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := policyfile.Parse([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.change(f)
+			wantReason(t, f.Verify(root), tt.want)
+			wantReason(t, f.Verify(&other.PublicKey), decision.KeyTypeRefused)
+		})
+	}
+	wantReason(t, policyfile.CheckKey(nil), decision.KeyTypeRefused)
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/hostwarrant/hostwarrant/internal/fragment/policyfile"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+)
+
+type importOptions struct {
+	root, mode string
+	clusters   []string
+	version    int
+	validFor   string
+}
+
+func (c *cli) policyImportCommand() *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Make a policy document of kubescape's trust-policy.signed.json",
+		Long: `import prints the document of a trust policy with the classes of a trust-policy.signed.json, ready to be completed
+and signed. With --root (kubescape's root key, PEM or an OpenSSH line) its signature is verified first. A file in mode
+alert, or without a mode, needs --mode: this policy has no silent default. What cannot be carried over is named on
+stderr.
+
+A FILE that is a PEM public key is printed as the OpenSSH line of the same key.`,
+		Example: `  hostwarrant policy import trust-policy.signed.json --root root.pub --cluster prod-1 --mode enforce > policy-document.yaml
+  hostwarrant policy import root.pub > roots`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return c.policyImport(args[0], o) },
+	}
+	cmd.Flags().StringVar(&o.root, "root", "", "kubescape's root public key, to verify the file with")
+	cmd.Flags().StringVar(&o.mode, "mode", "", "enforce or warn; needed where the file does not say enforce")
+	cmd.Flags().StringArrayVar(&o.clusters, "cluster", nil, "cluster the policy is for, ID or ID=URL (required for a policy, may be repeated)")
+	cmd.Flags().IntVar(&o.version, "version", 0, "version of the policy (default: the file's policyVersion, or 1)")
+	cmd.Flags().StringVar(&o.validFor, "valid-for", "90d", "term of the policy, in days")
+	return cmd
+}
+
+func (c *cli) policyImport(path string, o importOptions) error {
+	text, err := c.read(path)
+	if err != nil {
+		return undecided(err)
+	}
+	if isPEM(text) {
+		return c.importRoot(path, text)
+	}
+	f, err := policyfile.Parse(text)
+	if err != nil {
+		return undecided(fmt.Errorf("%s: %w", path, err))
+	}
+	if err := c.checkPolicyFile(path, f, o.root); err != nil {
+		return err
+	}
+	document, err := c.importDocument(f.Policy, o)
+	if err != nil {
+		return err
+	}
+	// check: PolicyMalformed: what is printed must be a document that our own readers take
+	if _, err := trustpolicy.ReadUnverified(document); err != nil {
+		return refused(path, err)
+	}
+	c.say("note", "not carried over: the signature (the roots sign the new document), and who signed when")
+	c.say("note", "the document vouches for no phase script and allows no SSHHost until joinProfiles is filled in")
+	return c.print(document)
+}
+
+// importRoot prints PEM public keys as OpenSSH lines.
+func (c *cli) importRoot(path string, text []byte) error {
+	roots, err := trustpolicy.ParseRoots(text)
+	if err != nil {
+		return undecided(fmt.Errorf("%s: %w", path, err))
+	}
+	var b bytes.Buffer
+	for _, key := range roots.Keys {
+		if isDemoKey(key) {
+			c.say("warning", "%s is kubescape's published demo root: everybody has its private half, and a policy in mode enforce is refused under it", ssh.FingerprintSHA256(key))
+		}
+		b.Write(ssh.MarshalAuthorizedKey(key))
+	}
+	return c.print(b.Bytes())
+}
+
+func isDemoKey(key ssh.PublicKey) bool {
+	public, err := ecdsaKey(key)
+	if err != nil {
+		return false
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return false
+	}
+	digest := sha256.Sum256(der)
+	return "key:"+hex.EncodeToString(digest[:]) == demoKey
+}
+
+// checkPolicyFile verifies a file with the root of --root, if there is one.
+func (c *cli) checkPolicyFile(path string, f *policyfile.File, root string) error {
+	if root == "" {
+		c.say("warning", "%s is NOT VERIFIED: give kubescape's root key to --root", path)
+		return nil
+	}
+	anchor, err := (&trust{roots: root}).anchor()
+	if err != nil {
+		return err
+	}
+	if len(anchor.Roots.Keys) != 1 {
+		return undecided(fmt.Errorf("--root %s holds %d keys; this format has one root", root, len(anchor.Roots.Keys)))
+	}
+	key, err := ecdsaKey(anchor.Roots.Keys[0])
+	if err != nil {
+		return undecided(fmt.Errorf("--root %s: %w", root, err))
+	}
+	if err := f.Verify(key); err != nil {
+		return refused(path, err)
+	}
+	if isDemoKey(anchor.Roots.Keys[0]) {
+		c.say("warning", "the file is signed by kubescape's published demo root: everybody could have signed it")
+	}
+	return nil
+}
+
+// importDocument writes the document.
+func (c *cli) importDocument(p policyfile.Policy, o importOptions) ([]byte, error) {
+	mode, err := importMode(p.Mode, o.mode)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.clusters) == 0 {
+		return nil, usage("--cluster is missing: name the cluster the policy is for, or say any")
+	}
+	clusters, _, err := clusterMap(o.clusters)
+	if err != nil {
+		return nil, err
+	}
+	term, err := parseTerm(o.validFor)
+	if err != nil {
+		return nil, err
+	}
+	version := max(int64(o.version), 1)
+	if o.version == 0 && p.PolicyVersion > 0 {
+		version = p.PolicyVersion
+	}
+	issued := c.now().UTC().Truncate(time.Second)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "version: %d\nclusters: %s\nissued: %s\nexpires: %s\nmode: %s\n", version, clusters, documentTime(issued), documentTime(issued.Add(term)), mode)
+	if mode == trustpolicy.Warn {
+		fmt.Fprintf(&b, "warnUntil: %s\n", documentTime(issued.AddDate(0, 0, 30)))
+	}
+	b.WriteString("rootVersion: 1\njoinProfiles:\n  requireWarrant: true\n  signers: []\n")
+	writeClasses(&b, "fragmentClasses", p.Classes)
+	writeClasses(&b, "ruleClasses", p.RuleClasses)
+	writeClasses(&b, "bindingClasses", p.BindingClasses)
+	for _, name := range sortedKeys(p.RuleClasses) {
+		if name != "base" {
+			c.say("note", "ruleClasses.%s: its rules may no longer switch others off; set mayDisable: true to allow it", shown(name))
+		}
+	}
+	return b.Bytes(), nil
+}
+
+func importMode(was, given string) (trustpolicy.Mode, error) {
+	modes := []string{string(trustpolicy.Enforce), string(trustpolicy.Warn)}
+	switch {
+	case given != "" && !slices.Contains(modes, given):
+		return "", usage("--mode is enforce or warn, not %.40q", given)
+	case given != "":
+		return trustpolicy.Mode(given), nil
+	case was == policyfile.Enforce:
+		return trustpolicy.Enforce, nil
+	default:
+		return "", usage("the file is in mode alert, or has none: say --mode enforce or --mode warn (for 30 days)")
+	}
+}
+
+// parseTerm reads a number of days like 90d.
+func parseTerm(text string) (time.Duration, error) {
+	var n int
+	var unit string
+	if count, err := fmt.Sscanf(text, "%d%s", &n, &unit); err != nil || count != 2 || unit != "d" || n < 1 || n > 3650 {
+		return 0, usage("--valid-for is a number of days like 90d, not %.20q", text)
+	}
+	return time.Duration(n) * 24 * time.Hour, nil
+}
+
+// writeClasses writes one class a line; null lists are left out.
+func writeClasses[V any](b *bytes.Buffer, field string, classes map[string]V) {
+	if len(classes) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s:\n", field)
+	for _, name := range sortedKeys(classes) {
+		fmt.Fprintf(b, "  %s: %s\n", quoted(name), flow(classes[name]))
+	}
+}
+
+func quoted(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return `""` // a text always has a JSON form
+	}
+	return string(text)
+}
+
+// flow writes the fields of a class that are given.
+func flow(class any) string {
+	raw := []byte(quoted(class))
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return "{}"
+	}
+	var b bytes.Buffer
+	b.WriteString("{")
+	for _, name := range []string{"signers", "allowedSpecPaths", "allowedRuleIDs"} {
+		if value, given := fields[name]; given && string(value) != "null" {
+			if b.Len() > 1 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "%s: %s", name, value)
+		}
+	}
+	return b.String() + "}"
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/krl"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
+)
+
+func (c *cli) policyRenderCommand() *cobra.Command {
+	return group("render", "Render host files from a trust policy",
+		`  hostwarrant policy render allowed_signers trust-policy.yaml --root keys/root.pub --class bm-amd64 > allowed_signers
+  hostwarrant policy render krl trust-policy.yaml --root keys/root.pub > revoked_keys
+  hostwarrant policy render floors trust-policy.yaml --root keys/root.pub > floors`,
+		c.renderAllowedSignersCommand(), c.renderKRLCommand(), c.renderFloorsCommand())
+}
+
+// renderOptions say which hosts a file is for.
+type renderOptions struct {
+	class           string
+	hosts           []string
+	forUpstreamShim bool
+}
+
+func (o *renderOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.class, "class", "", "host class that the file is for; without it, signers limited to classes are left out")
+	cmd.Flags().StringArrayVar(&o.hosts, "host", nil, "fingerprint of a key of the one host that the file is for (may be repeated); without it, signers limited to hosts are left out")
+}
+
+func (c *cli) renderAllowedSignersCommand() *cobra.Command {
+	var t trust
+	var o renderOptions
+	cmd := &cobra.Command{
+		Use:   "allowed_signers FILE",
+		Short: "Render the allowed_signers file of the hosts of one class",
+		Long: `allowed_signers prints the file /etc/kpssh/allowed_signers for a verified trust policy: one line for each signer
+that is neither revoked nor past its term, and whose targets hold the hosts that the file is for. The principals are
+<phase>@<profile>, and kpssh for a signer whose scope is everything, which is what verifies scripts without a warrant.
+Who is left out is named on stderr.
+
+With --for-upstream-shim every signer gets kpssh, which is all that karpenter-provider-ssh's own shim asks for: scopes
+then hold at admission and at the relay only.`,
+		Example: `  hostwarrant policy render allowed_signers trust-policy.yaml --root keys/root.pub --class bm-amd64 > allowed_signers`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return c.render(args[0], t, func(s verify.Snapshot) ([]byte, error) {
+				lines, err := c.allowedSigners(s, t.cluster, o)
+				return joinLines(lines), err
+			})
+		},
+	}
+	t.flags(cmd)
+	o.flags(cmd)
+	cmd.Flags().BoolVar(&o.forUpstreamShim, "for-upstream-shim", false, "give every signer the principal kpssh, for hosts with karpenter-provider-ssh's shim")
+	return cmd
+}
+
+func (c *cli) renderKRLCommand() *cobra.Command {
+	var t trust
+	cmd := &cobra.Command{
+		Use:   "krl FILE",
+		Short: "Render the revoked_keys file of hosts",
+		Long: `krl prints the file /etc/kpssh/revoked_keys for a verified trust policy: a binary OpenSSH key revocation list of
+the fingerprints of revoked.signers, with the policy's version as its number. It is the same for every host, and is
+written where nothing is revoked too: a host needs the file.`,
+		Example: `  hostwarrant policy render krl trust-policy.yaml --root keys/root.pub > revoked_keys`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return c.render(args[0], t, func(s verify.Snapshot) ([]byte, error) {
+				return krl.Render(s.Policy.RevokedSigners(), uint64(s.Policy.Version), s.Policy.Issued)
+			})
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+func (c *cli) renderFloorsCommand() *cobra.Command {
+	var t trust
+	cmd := &cobra.Command{
+		Use:   "floors FILE",
+		Short: "Render the floors file of hosts",
+		Long: `floors prints the file /etc/kpssh/floors for a verified trust policy: a line "PROFILE SERIAL" or "PREFIX* SERIAL"
+for each of its floors, below which a host takes no warrant's serial.`,
+		Example: `  hostwarrant policy render floors trust-policy.yaml --root keys/root.pub > floors`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return c.render(args[0], t, func(s verify.Snapshot) ([]byte, error) {
+				return joinLines(floorLines(s.Policy)), nil
+			})
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+// render prints what a policy that is in force makes of a host's file.
+func (c *cli) render(path string, t trust, file func(verify.Snapshot) ([]byte, error)) error {
+	s, err := c.policyInForce(path, t)
+	if err != nil {
+		return err
+	}
+	text, err := file(s)
+	if err != nil {
+		return refused(path, err)
+	}
+	return c.print(text)
+}
+
+func (c *cli) policyInForce(path string, t trust) (verify.Snapshot, error) {
+	anchor, err := t.anchor()
+	if err != nil {
+		return verify.Snapshot{}, err
+	}
+	s, err := c.snapshot(path, anchor)
+	if err != nil {
+		return verify.Snapshot{}, err
+	}
+	// check: PolicyExpired: what a policy that no longer grants anything says must not reach hosts
+	if s.Policy.Expired(s.Now) {
+		return verify.Snapshot{}, refused(path, decision.Errorf(decision.PolicyExpired, "the policy expired at %s", stamp(s.Policy.Expires)))
+	}
+	return s, nil
+}
+
+// allowedSigners are the lines of the signers that count on the hosts that o names.
+func (c *cli) allowedSigners(s verify.Snapshot, cluster string, o renderOptions) ([]string, error) {
+	var lines []string
+	for _, signer := range s.Policy.Signers {
+		expired := !signer.ValidBefore.IsZero() && !s.Now.Before(signer.ValidBefore)
+		if expired || s.Policy.Revoked(signer.Key) {
+			c.say("note", "signer %q is revoked or past its term, left out", signer.Name)
+			continue
+		}
+		if !signer.MayReach(o.class, cluster, o.hosts) {
+			c.say("note", "signer %q is for other hosts (%s), left out", signer.Name, strings.Join(signer.Targets, ", "))
+			continue
+		}
+		line, err := signerLine(signer, o.forUpstreamShim)
+		if err != nil {
+			return nil, err
+		}
+		if signer.Scoped() {
+			c.say("warning", "signer %q has a narrower scope than everything: %s", signer.Name, narrow(o))
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+func narrow(o renderOptions) string {
+	if o.forUpstreamShim {
+		return "these hosts do not hold it to that"
+	}
+	return "hosts refuse its scripts without a warrant"
+}
+
+func floorLines(p *trustpolicy.Policy) []string {
+	var lines []string
+	for _, profile := range sortedKeys(p.Floors) {
+		lines = append(lines, fmt.Sprintf("%s %d", profile, p.Floors[profile]))
+	}
+	return lines
+}
+
+func joinLines(lines []string) []byte {
+	var b bytes.Buffer
+	for _, line := range lines {
+		b.WriteString(line + "\n")
+	}
+	return b.Bytes()
+}
