@@ -107,7 +107,7 @@ func TestTheREADMEsSigningSectionRuns(t *testing.T) {
 		"profile.yaml: verified: SSHJoinProfile/demo: Verified: 3 phases vouched for",
 		"join: warrant: serial 1,",
 		"changed.yaml: refused: SSHJoinProfile/demo: join: BytesChanged: ",
-		"the signed bytes are those of scripts; the first that differs is on line 14, column 7",
+		"the signed bytes are those of scripts; the first that differs is on line 12, column 7",
 	} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("want %q in\n%s", says, out)

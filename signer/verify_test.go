@@ -314,6 +314,8 @@ func TestVerifyNamesWhatItSkipsAndCountsOnlyWhatItJudged(t *testing.T) {
 	}
 	wantFailed(t, w.verify(other), exitUndecided, "nothing to verify")
 	wantFailed(t, w.verify(""), exitUndecided, "nothing to verify")
+	wantFailed(t, w.verify("# nothing but a comment\n"), exitUndecided, "nothing to verify")
+	wantFailed(t, w.verify("---\n---\n"), exitUndecided, "nothing to verify")
 	wantFailed(t, w.verify(strings.ReplaceAll(good, "karpenter.dklesev.github.io/", "other.example/")), exitUndecided, "nothing to verify")
 	wantFailed(t, w.hostwarrant("verify", t.TempDir(), "--policy", w.policy, "--root", w.pubs), exitUndecided, "nothing to verify")
 	wantFailed(t, w.hostwarrant("verify", w.path("none"), "--policy", w.policy, "--root", w.pubs), exitUndecided, "none")

@@ -152,8 +152,8 @@ func inTime(s Snapshot, w *warrant.Warrant) error {
 	}
 	const renew = "hostwarrant sign -i FILE --key KEY --serial N"
 	// check: Expired: withheld updates are bounded by expiry
-	if now > w.NotAfter {
-		return decision.Errorf(decision.Expired, "the warrant was valid until %s", utc(w.NotAfter)).Try(renew)
+	if now >= w.NotAfter {
+		return decision.Errorf(decision.Expired, "the warrant ended at %s", utc(w.NotAfter)).Try(renew)
 	}
 	joins := w.Phase == script.Install || w.Phase == script.Join
 	// check: ValidityTooLong: a script that nobody has to look at again
