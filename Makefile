@@ -32,6 +32,10 @@ build: ## build the three programs into bin/
 	$(GO_BUILD) -o bin/hostwarrant-webhook ./webhook
 	$(GO_BUILD) -o bin/hostwarrant-relay ./relay
 
+.PHONY: release
+release: ## build what is released into dist/: static programs, the shim, sums (KEY=FILE signs them)
+	@KEY='$(KEY)' hack/release
+
 .PHONY: control-plane
 control-plane: ## build etcd, kube-apiserver, kube-controller-manager and kubectl (once, cached)
 	@e2e/cluster/build.sh

@@ -73,7 +73,7 @@ func (p *plainPage) heading(line string) {
 	title = inline(strings.TrimSpace(title))
 	p.out.WriteString(title + "\n")
 	if level <= 2 {
-		p.out.WriteString(strings.Repeat(map[bool]string{true: "=", false: "-"}[level == 1], utf8.RuneCountInString(title)) + "\n")
+		p.out.WriteString(strings.Repeat("=-"[level-1:level], utf8.RuneCountInString(title)) + "\n")
 	}
 }
 

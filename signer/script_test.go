@@ -40,8 +40,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// have is the condition [have:TOOL], [have:/FILE] or [have:sk-dummy]; where tools are required, it is
-// never false.
+// have is the condition [have:TOOL], [have:/FILE], [have:sk-dummy] or [have:netns], a network namespace of
+// one's own; where tools are required, it is never false.
 func have(cond string) (bool, error) {
 	tool, ok := strings.CutPrefix(cond, "have:")
 	if !ok {
@@ -51,6 +51,8 @@ func have(cond string) (bool, error) {
 	switch {
 	case tool == "sk-dummy":
 		_, err = testkit.SKDummy()
+	case tool == "netns":
+		err = exec.Command("unshare", "-n", "true").Run()
 	case strings.HasPrefix(tool, "/"):
 		_, err = os.Stat(tool)
 	default:

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 )
 
@@ -95,7 +96,7 @@ func (f *keyFile) blockElsewhere(block *pem.Block) (ssh.PublicKey, error) {
 		}
 		key, err := ssh.NewPublicKey(public)
 		if err != nil {
-			return nil, &Error{fmt.Sprintf("key %q is of a type that may not sign", f.path), usable}
+			return nil, &Error{fmt.Sprintf("key %q: %s: %v", f.path, decision.KeyTypeRefused, err), usable}
 		}
 		// check: KeyTypeRefused: an agent must not be asked to sign with a key that can be factored
 		if err := sshsig.CheckKey(key); err != nil {
