@@ -76,6 +76,11 @@ func TestCertificatesOfOneKeyCountOnce(t *testing.T) {
 	certified := testkit.WithCertificate(t, own, testkit.Certify(t, ca, a.PublicKey(), []string{"join@tls"}, nil))
 	p.Signatures[script.Join] = own + certified
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.ThresholdNotMet, "join")
+	other := testkit.WithCertificate(t, author{b, t}.sign(p.Scripts[script.Join]), testkit.Certify(t, ca, b.PublicKey(), []string{"join@tls"}, nil))
+	p.Signatures[script.Join] = certified + other // whoever holds the authority can make both
+	wantDecision(t, verify.Phase(s, p, script.Join), decision.ThresholdNotMet, "join")
+	p.Signatures[script.Join] = certified + other + own
+	wantDecision(t, verify.Phase(s, p, script.Join), decision.Verified, "join")
 	p.Signatures[script.Join] = certified + author{b, t}.sign(p.Scripts[script.Join])
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.Verified, "join")
 }

@@ -27,7 +27,7 @@ type claim struct {
 // refuses the phase, and one that merely does not count does no harm; if too few
 // count, the first fault is the answer.
 func vouched(s Snapshot, c claim, signatures []*sshsig.Signature) error {
-	good := map[string]bool{}
+	var good []*sshsig.Signature
 	var fault error
 	for _, signature := range signatures {
 		// check: WrongNamespace,TouchMissing: the host's shim would refuse it, so it must not be admitted
@@ -40,18 +40,45 @@ func vouched(s Snapshot, c claim, signatures []*sshsig.Signature) error {
 			}
 			continue
 		}
-		good[string(signature.PublicKey().Marshal())] = true
+		good = append(good, signature)
 	}
-	need := s.Policy.Thresholds[c.phase]
-	if len(good) == 0 && fault != nil {
+	need, have := s.Policy.Thresholds[c.phase], distinct(good)
+	if have == 0 && fault != nil {
 		return fault
 	}
 	// check: ThresholdNotMet: one stolen key, or one key used twice, must not be enough where two are asked for
-	if need < 1 || len(good) < need {
-		return decision.Errorf(decision.ThresholdNotMet, "%d of %d needed signers vouched for the script", len(good), need).
+	if need < 1 || have < need {
+		return decision.Errorf(decision.ThresholdNotMet, "%d of %d needed signers vouched for the script", have, need).
 			Try("hostwarrant sign -i --add FILE --key KEY, by another signer")
 	}
 	return nil
+}
+
+// distinct counts signers: a key once, however often and with whatever
+// certificates it signed, and an authority once, since whoever holds it can
+// certify as many keys as they like.
+func distinct(signatures []*sshsig.Signature) int {
+	seen, count := map[string]bool{}, 0
+	once := func(names ...string) {
+		if slices.ContainsFunc(names, func(name string) bool { return seen[name] }) {
+			return
+		}
+		count++
+		for _, name := range names {
+			seen[name] = true
+		}
+	}
+	for _, signature := range signatures { // plain keys first, so that the order of blocks does not matter
+		if signature.Certificate() == nil {
+			once(string(signature.PublicKey().Marshal()))
+		}
+	}
+	for _, signature := range signatures {
+		if certificate := signature.Certificate(); certificate != nil {
+			once(string(signature.PublicKey().Marshal()), string(certificate.SignatureKey.Marshal()))
+		}
+	}
+	return count
 }
 
 // errBytes is a signature of other bytes. What became of them is asked only for

@@ -67,7 +67,7 @@ func (s *PolicySource) take(stored *unstructured.Unstructured, now time.Time) {
 	}
 	s.seen = seen
 	if s.current == nil || s.current.Digest != next.Digest {
-		s.log.Info("trust policy in force", "version", next.Version, "digest", next.Digest, "expires", next.Expires)
+		s.log.Info("trust policy in force", "version", next.Version, "digest", next.Digest, "expires", next.Expires, "notEnforced", next.NotEnforced())
 	}
 	s.current = next
 }

@@ -31,6 +31,7 @@ func TestSSHJoinProfileIsAdmittedOnlyAsSigned(t *testing.T) {
 		return m
 	}
 	stranger := testkit.NewSigner(t, "ed25519")
+	broken := changed("join", func(s string) string { return "#warrant: v1\n" + s })
 	weak := func(kind string) string { return signUnchecked(t, testkit.NewSigner(t, kind), scripts()["join"]) }
 
 	for name, c := range map[string]struct {
@@ -62,7 +63,7 @@ func TestSSHJoinProfileIsAdmittedOnlyAsSigned(t *testing.T) {
 		"RSA with SHA-1":                            {profile(scripts(), one("join", weak("rsa3072"))), decision.KeyTypeRefused, ": join: "},
 		"a phase nobody knows":                      {profile(map[string]string{"install": "a", "join": "b", "leave": "c", "reboot": "d"}, signed), decision.Malformed, "reboot"},
 		"no join script":                            {profile(map[string]string{"install": "a\n", "leave": "c\n"}, signed), decision.Malformed, "join"},
-		"a warrant that this version cannot uphold": {profile(changed("join", func(s string) string { return s + "#warrant: v1\n" }), signed), decision.WarrantMalformed, ": join: "},
+		"a broken warrant, signed":                  {profile(broken, signedBy(t, w.signer, "kpssh", broken)), decision.WarrantMalformed, ": join: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := w.handle(t, create(t, c.object))

@@ -97,7 +97,7 @@ func (h *Holder) try(source string, now time.Time) decision.Decision {
 	h.current.Store(next)
 	h.observer.PolicyLoaded(next)
 	h.log.Info("trust policy in force", "source", source, "version", next.Version, "digest", next.Digest,
-		"mode", next.Mode(now), "expires", next.Expires, "signers", len(next.Signers))
+		"mode", next.Mode(now), "expires", next.Expires, "signers", len(next.Signers), "notEnforced", next.NotEnforced())
 	if gone := removed(current, next); len(gone) > 0 {
 		h.log.Warn("the new trust policy takes signers away", "signers", gone)
 	}
