@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/wire"
 )
 
 // PROTOCOL.krl, sections 1 and 2.
@@ -21,28 +22,28 @@ const (
 
 // binary reads a KRL.
 func (l *List) binary(data []byte) error {
-	r := &reader{rest: data[len(magic):]}
+	r := wire.NewReader(data[len(magic):])
 	if err := l.header(r); err != nil {
 		return err
 	}
-	for r.more() {
-		kind, section := r.uint8(), r.string()
+	for r.More() {
+		kind, section := r.Uint8(), r.String()
 		// check: Malformed: a section that is cut off is a revocation that is lost
-		if r.failed {
+		if r.Failed {
 			return malformed("KRL is cut short")
 		}
-		if err := l.section(kind, &reader{rest: section}); err != nil {
+		if err := l.section(kind, wire.NewReader(section)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *List) header(r *reader) error {
-	version := r.uint32()
-	serial, date, flags, reserved, comment := r.uint64(), r.uint64(), r.uint64(), r.string(), r.string()
+func (l *List) header(r *wire.Reader) error {
+	version := r.Uint32()
+	serial, date, flags, reserved, comment := r.Uint64(), r.Uint64(), r.Uint64(), r.String(), r.String()
 	// check: Malformed: a header that is cut off is no empty list
-	if r.failed {
+	if r.Failed {
 		return malformed("KRL is cut short")
 	}
 	// check: Malformed: another format may mean another thing by the same bytes
@@ -57,7 +58,7 @@ func (l *List) header(r *reader) error {
 	return nil
 }
 
-func (l *List) section(kind byte, r *reader) error {
+func (l *List) section(kind byte, r *wire.Reader) error {
 	switch kind {
 	case sectionCertificates:
 		return l.certificates(r)
@@ -90,11 +91,11 @@ func addHash[H [20]byte | [32]byte](set map[H]bool, empty H, hash []byte) error 
 }
 
 // eachString reads strings up to the end.
-func eachString(r *reader, add func([]byte) error) error {
-	for r.more() {
-		s := r.string()
+func eachString(r *wire.Reader, add func([]byte) error) error {
+	for r.More() {
+		s := r.String()
 		// check: Malformed: an entry that is cut off is a revocation that is lost
-		if r.failed {
+		if r.Failed {
 			return malformed("KRL section is cut short")
 		}
 		if err := add(s); err != nil {

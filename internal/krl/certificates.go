@@ -6,6 +6,8 @@ import (
 	"math/bits"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/hostwarrant/hostwarrant/internal/wire"
 )
 
 // PROTOCOL.krl, section 3.
@@ -66,11 +68,11 @@ func (s *certificates) revoked(c *ssh.Certificate) bool {
 }
 
 // certificates reads a certificate section.
-func (l *List) certificates(r *reader) error {
-	blob := r.string()
-	reserved := r.string()
+func (l *List) certificates(r *wire.Reader) error {
+	blob := r.String()
+	reserved := r.String()
 	// check: Malformed: a section that is cut off is a revocation that is lost
-	if r.failed || len(reserved) != 0 {
+	if r.Failed || len(reserved) != 0 {
 		return malformed("KRL certificate section has no proper beginning")
 	}
 	authority := anyAuthority
@@ -85,20 +87,20 @@ func (l *List) certificates(r *reader) error {
 		l.certs[authority] = &certificates{ids: map[string]bool{}}
 	}
 	set := l.certs[authority]
-	for r.more() {
-		kind, section := r.uint8(), r.string()
+	for r.More() {
+		kind, section := r.Uint8(), r.String()
 		// check: Malformed: a section that is cut off is a revocation that is lost
-		if r.failed {
+		if r.Failed {
 			return malformed("KRL certificate section is cut short")
 		}
-		if err := set.section(kind, &reader{rest: section}); err != nil {
+		if err := set.section(kind, wire.NewReader(section)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *certificates) section(kind byte, r *reader) error {
+func (s *certificates) section(kind byte, r *wire.Reader) error {
 	switch kind {
 	case certSerialList:
 		return s.serialList(r)
@@ -133,11 +135,11 @@ func (s *certificates) add(low, high uint64) error {
 	return nil
 }
 
-func (s *certificates) serialList(r *reader) error {
-	for r.more() {
-		serial := r.uint64()
+func (s *certificates) serialList(r *wire.Reader) error {
+	for r.More() {
+		serial := r.Uint64()
 		// add would refuse the 0 of a short read as well; this says it in plainer words.
-		if r.failed {
+		if r.Failed {
 			return malformed("KRL list of serial numbers is cut short")
 		}
 		if err := s.add(serial, serial); err != nil {
@@ -147,19 +149,19 @@ func (s *certificates) serialList(r *reader) error {
 	return nil
 }
 
-func (s *certificates) serialRange(r *reader) error {
-	low, high := r.uint64(), r.uint64()
+func (s *certificates) serialRange(r *wire.Reader) error {
+	low, high := r.Uint64(), r.Uint64()
 	// check: Malformed: what is left over or missing is a revocation that is lost
-	if r.failed || r.more() {
+	if r.Failed || r.More() {
 		return malformed("KRL range of serial numbers does not hold two numbers")
 	}
 	return s.add(low, high)
 }
 
-func (s *certificates) serialBitmap(r *reader) error {
-	offset, number := r.uint64(), r.string()
+func (s *certificates) serialBitmap(r *wire.Reader) error {
+	offset, number := r.Uint64(), r.String()
 	// check: Malformed: what is left over or missing is a revocation that is lost
-	if r.failed || r.more() {
+	if r.Failed || r.More() {
 		return malformed("KRL bitmap of serial numbers does not hold an offset and a number")
 	}
 	// check: Malformed: OpenSSH refuses a list with such a number (RFC 4251: negative where its first bit is set)

@@ -5,6 +5,8 @@ import (
 	"crypto/rsa"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/hostwarrant/hostwarrant/internal/wire"
 )
 
 // minRSABits is OpenSSH's SSH_RSA_MINIMUM_MODULUS_SIZE (sshkey.h): smaller keys
@@ -32,8 +34,8 @@ func readable(blob []byte) (ssh.PublicKey, error) {
 // checkApplication looks at the last field of a security key (PROTOCOL.u2f).
 func checkApplication(blob []byte) error {
 	var application []byte
-	for r := (&reader{rest: blob}); r.more(); {
-		application = r.string()
+	for r := wire.NewReader(blob); r.More(); {
+		application = r.String()
 	}
 	// check: Malformed: OpenSSH refuses a list with such a key
 	if bytes.IndexByte(application, 0) >= 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/wire"
 )
 
 // Render writes a KRL that revokes the keys with these fingerprints, and
@@ -32,15 +33,15 @@ func Render(fingerprints []string, serial uint64, date time.Time) ([]byte, error
 	b = binary.BigEndian.AppendUint64(b, serial)
 	b = binary.BigEndian.AppendUint64(b, uint64(max(date.Unix(), 0)))
 	b = binary.BigEndian.AppendUint64(b, 0) // flags
-	b = appendString(b, "")                 // reserved
-	b = appendString(b, "")                 // comment
+	b = wire.AppendString(b, "")            // reserved
+	b = wire.AppendString(b, "")            // comment
 	if len(hashes) > 0 {
 		var section []byte
 		for _, hash := range hashes {
-			section = appendString(section, hash)
+			section = wire.AppendString(section, hash)
 		}
 		b = append(b, sectionSHA256)
-		b = appendString(b, section)
+		b = wire.AppendString(b, section)
 	}
 	// check: TooLarge: a list that nobody can read revokes nothing
 	if len(b) > MaxSize {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/wire"
 )
 
 const (
@@ -66,9 +67,9 @@ func parseRawKey(blob []byte) (identity, error) {
 }
 
 func parseKeyOrCertificate(blob []byte) (identity, error) {
-	r := reader{rest: blob}
-	keyType := string(r.string())
-	if r.failed || certifiedType(keyType) == "" {
+	r := wire.NewReader(blob)
+	keyType := string(r.String())
+	if r.Failed || certifiedType(keyType) == "" {
 		return parseRawKey(blob)
 	}
 	key, err := ssh.ParsePublicKey(blob)
@@ -172,8 +173,8 @@ func stamp(seconds uint64) string {
 // it, with an algorithm and an encoding that a signer may use. A FIDO token of a
 // CA must have been touched.
 func checkAuthority(c *ssh.Certificate) error {
-	raw := appendString(nil, c.Signature.Format)
-	raw = appendString(raw, c.Signature.Blob)
+	raw := wire.AppendString(nil, c.Signature.Format)
+	raw = wire.AppendString(raw, c.Signature.Blob)
 	raw = append(raw, c.Signature.Rest...)
 	signature, err := parseRaw(c.SignatureKey, raw)
 	if err != nil {

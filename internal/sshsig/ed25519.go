@@ -7,14 +7,15 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/wire"
 )
 
 // checkPoint refuses Ed25519 keys by which anybody can sign, and second
 // encodings of a key. The library looks at neither; OpenSSH does from 10.4 on.
 func checkPoint(key ssh.PublicKey) error {
-	r := reader{rest: key.Marshal()}
-	r.string() // type
-	point := bytes.Clone(r.string())
+	r := wire.NewReader(key.Marshal())
+	r.String() // type
+	point := bytes.Clone(r.String())
 	// check: KeyTypeRefused: what is not a point is no key
 	if len(point) != 32 {
 		return decision.Errorf(decision.KeyTypeRefused, "Ed25519 key has %d bytes", len(point))

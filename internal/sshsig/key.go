@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/wire"
 )
 
 // MinRSABits is the smallest RSA modulus that may vouch for anything. ssh-keygen
@@ -59,9 +60,9 @@ func ParsePublicKey(line string) (key ssh.PublicKey, comment string, err error) 
 	if decodeErr != nil || len(blob) == 0 {
 		return nil, "", malformedKey("not a public key line %q", "TYPE BASE64 [COMMENT]")
 	}
-	r := reader{rest: blob}
+	r := wire.NewReader(blob)
 	// check: Malformed: readers differ in whether they believe the line's type or the blob's (x/crypto 7626c50)
-	if named := string(r.string()); r.failed || named != keyType {
+	if named := string(r.String()); r.Failed || named != keyType {
 		return nil, "", malformedKey("public key line says %.40q but its key is a %.40q", keyType, named)
 	}
 	key, err = parseKey(blob)
@@ -77,10 +78,10 @@ func malformedKey(format string, args ...any) *decision.Error {
 
 // parseKey reads a public key blob of an allowed type and size.
 func parseKey(blob []byte) (ssh.PublicKey, error) {
-	r := reader{rest: blob}
-	keyType := string(r.string())
+	r := wire.NewReader(blob)
+	keyType := string(r.String())
 	// check: SignatureMalformed: what has no type is no key
-	if r.failed {
+	if r.Failed {
 		return nil, malformed("public key is cut short")
 	}
 	// check: KeyTypeRefused: certificates, DSA and algorithms that one of our verifiers does not know
@@ -136,8 +137,8 @@ func checkModulus(key ssh.PublicKey) error {
 // checkApplication looks at the last field of a security key (PROTOCOL.u2f).
 func checkApplication(key ssh.PublicKey) error {
 	var application []byte
-	for r := (&reader{rest: key.Marshal()}); !r.failed && len(r.rest) > 0; {
-		application = r.string()
+	for r := wire.NewReader(key.Marshal()); r.More(); {
+		application = r.String()
 	}
 	// check: KeyTypeRefused: C programs read the application up to its NUL, or refuse the key
 	if bytes.IndexByte(application, 0) >= 0 {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/wire"
 )
 
 // signHash is ssh-keygen's default.
@@ -27,17 +28,17 @@ func Sign(rand io.Reader, signer ssh.Signer, namespace string, message []byte) (
 	if err != nil {
 		return nil, err
 	}
-	raw := appendString(nil, signature.Format)
-	raw = appendString(raw, signature.Blob)
+	raw := wire.AppendString(nil, signature.Format)
+	raw = wire.AppendString(raw, signature.Blob)
 	raw = append(raw, signature.Rest...)
 
 	blob := []byte(magic)
 	blob = append(blob, 0, 0, 0, version)
-	blob = appendString(blob, key.Marshal())
-	blob = appendString(blob, namespace)
-	blob = appendString(blob, "") // reserved
-	blob = appendString(blob, signHash)
-	blob = appendString(blob, raw)
+	blob = wire.AppendString(blob, key.Marshal())
+	blob = wire.AppendString(blob, namespace)
+	blob = wire.AppendString(blob, "") // reserved
+	blob = wire.AppendString(blob, signHash)
+	blob = wire.AppendString(blob, raw)
 
 	armored := armor(blob)
 	made, err := Parse(armored)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/wire"
 )
 
 const (
@@ -84,17 +85,17 @@ func parseAll(armored []byte, parseIdentity func([]byte) (identity, error)) ([]*
 
 // parseBlob reads the binary form of PROTOCOL.sshsig, "Blob format".
 func parseBlob(blob []byte, parseIdentity func([]byte) (identity, error)) (*Signature, error) {
-	r := reader{rest: blob}
-	if string(r.take(uint64(len(magic)))) != magic {
+	r := wire.NewReader(blob)
+	if string(r.Take(uint64(len(magic)))) != magic {
 		return nil, malformed("signature does not start with %q", magic)
 	}
 	// check: SignatureMalformed: the version is not covered by the signature, and OpenSSH takes 0 for 1
-	if v := r.uint32(); v != version {
+	if v := r.Uint32(); v != version {
 		return nil, malformed("signature has version %d, not %d", v, version)
 	}
-	keyBlob, namespace, reserved, hash, raw := r.string(), r.string(), r.string(), r.string(), r.string()
+	keyBlob, namespace, reserved, hash, raw := r.String(), r.String(), r.String(), r.String(), r.String()
 	// check: SignatureMalformed: trailing bytes are read differently by different readers
-	if !r.done() {
+	if !r.Done() {
 		return nil, malformed("signature is cut short or has bytes left over")
 	}
 	// check: SignatureMalformed: the blob's reserved field is not covered by the signature
@@ -119,9 +120,9 @@ func parseBlob(blob []byte, parseIdentity func([]byte) (identity, error)) (*Sign
 // parseRaw reads the signature encoding of the key's type (RFC 4253 section 6.6,
 // RFC 5656 section 3.1.2, RFC 8332, RFC 8709, PROTOCOL.u2f).
 func parseRaw(key ssh.PublicKey, raw []byte) (*ssh.Signature, error) {
-	r := reader{rest: raw}
-	algorithm, value := string(r.string()), r.string()
-	if r.failed {
+	r := wire.NewReader(raw)
+	algorithm, value := string(r.String()), r.String()
+	if r.Failed {
 		return nil, malformed("signature value is cut short")
 	}
 	// check: KeyTypeRefused: SHA-1 (ssh-rsa), and webauthn signatures, which our host shim cannot check for touch
@@ -133,14 +134,14 @@ func parseRaw(key ssh.PublicKey, raw []byte) (*ssh.Signature, error) {
 		want = skSuffix
 	}
 	// check: SignatureMalformed: bytes after the value are ignored by x/crypto and refused by ssh-keygen
-	if len(r.rest) != want {
-		return nil, malformed("signature value has %d bytes after it, not %d", len(r.rest), want)
+	if len(r.Rest) != want {
+		return nil, malformed("signature value has %d bytes after it, not %d", len(r.Rest), want)
 	}
 	// check: SignatureMalformed: padded numbers are a second spelling
 	if !canonicalValue(key, value) {
 		return nil, malformed("signature value is not in the canonical form of a %s key", key.Type())
 	}
-	return &ssh.Signature{Format: algorithm, Blob: value, Rest: r.rest}, nil
+	return &ssh.Signature{Format: algorithm, Blob: value, Rest: r.Rest}, nil
 }
 
 // canonicalValue checks the length or number encoding of a signature value.
@@ -151,9 +152,9 @@ func canonicalValue(key ssh.PublicKey, value []byte) bool {
 	case ssh.KeyAlgoRSA:
 		return len(value) == (rsaBits(key)+7)/8
 	case ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoSKECDSA256:
-		rs := reader{rest: value}
-		r, s := rs.mpint(), rs.mpint()
-		return r && s && rs.done()
+		rs := wire.NewReader(value)
+		r, s := rs.Mpint(), rs.Mpint()
+		return r && s && rs.Done()
 	}
 	return false
 }
@@ -191,10 +192,10 @@ func (s *Signature) Verify(namespace string, message []byte) error {
 // (PROTOCOL.sshsig, "Signed Data").
 func signedData(namespace, hash string, message []byte) []byte {
 	b := []byte(magic)
-	b = appendString(b, namespace)
-	b = appendString(b, "") // reserved
-	b = appendString(b, hash)
-	return appendString(b, digest(hash, message))
+	b = wire.AppendString(b, namespace)
+	b = wire.AppendString(b, "") // reserved
+	b = wire.AppendString(b, hash)
+	return wire.AppendString(b, digest(hash, message))
 }
 
 // digest is nil for a hash that is not allowed.
