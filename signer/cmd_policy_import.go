@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ import (
 type importOptions struct {
 	root, mode string
 	clusters   []string
-	version    int
+	version    number
 	validFor   string
 }
 
@@ -43,7 +44,7 @@ A FILE that is a PEM public key is printed as the OpenSSH line of the same key.`
 	cmd.Flags().StringVar(&o.root, "root", "", "kubescape's root public key, to verify the file with")
 	cmd.Flags().StringVar(&o.mode, "mode", "", "enforce or warn; needed where the file does not say enforce")
 	cmd.Flags().StringArrayVar(&o.clusters, "cluster", nil, "cluster the policy is for, ID or ID=URL (required for a policy, may be repeated)")
-	cmd.Flags().IntVar(&o.version, "version", 0, "version of the policy (default: the file's policyVersion, or 1)")
+	cmd.Flags().Var(&o.version, "version", "version of the policy (default: the file's policyVersion, or 1)")
 	cmd.Flags().StringVar(&o.validFor, "valid-for", "90d", "term of the policy, in days")
 	return cmd
 }
@@ -186,9 +187,9 @@ func importMode(was, given string) (trustpolicy.Mode, error) {
 
 // parseTerm reads a number of days like 90d.
 func parseTerm(text string) (time.Duration, error) {
-	var n int
-	var unit string
-	if count, err := fmt.Sscanf(text, "%d%s", &n, &unit); err != nil || count != 2 || unit != "d" || n < 1 || n > 3650 {
+	count, inDays := strings.CutSuffix(text, "d")
+	n, err := parseNumber(count)
+	if err != nil || !inDays || n < 1 || n > 3650 {
 		return 0, usage("--valid-for is a number of days like 90d, not %.20q", text)
 	}
 	return time.Duration(n) * 24 * time.Hour, nil

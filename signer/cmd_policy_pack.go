@@ -39,6 +39,9 @@ signatures are in its own .sig file. Nothing is verified here: hostwarrant polic
 }
 
 func (c *cli) policyPack(path string, o packOptions) error {
+	if err := outputFile(o.out); err != nil {
+		return err
+	}
 	data, err := c.read(path)
 	if err != nil {
 		return undecided(err)

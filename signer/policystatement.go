@@ -16,7 +16,7 @@ import (
 // newStatement is what the commands that make a statement share.
 type newStatement struct {
 	statementSignOptions
-	serial  int64
+	serial  number
 	cluster string
 	targets []string
 	out     string
@@ -25,7 +25,7 @@ type newStatement struct {
 
 func (n *newStatement) register(cmd *cobra.Command) {
 	n.flags(cmd)
-	cmd.Flags().Int64Var(&n.serial, "serial", 0, "number of the statement, above that of the last of its kind (required)")
+	cmd.Flags().Var(&n.serial, "serial", "number of the statement, above that of the last of its kind (required)")
 	cmd.Flags().StringVar(&n.cluster, "cluster", "", "id of the cluster that it is for")
 	cmd.Flags().StringArrayVar(&n.targets, "target", nil, `hosts that it is for: "class LABEL", "host SHA256:…", or "any" (may be repeated)`)
 	cmd.Flags().StringVarP(&n.out, "output", "o", "", "file to write; its signature goes beside it, to FILE.sig (required)")
@@ -36,11 +36,14 @@ func (n *newStatement) register(cmd *cobra.Command) {
 
 // statement starts one of the kind.
 func (n *newStatement) statement(c *cli, kind statement.Kind) *statement.Statement {
-	return &statement.Statement{Kind: kind, Serial: n.serial, Issued: c.now().Unix(), Cluster: n.cluster, Targets: n.targets}
+	return &statement.Statement{Kind: kind, Serial: int64(n.serial), Issued: c.now().Unix(), Cluster: n.cluster, Targets: n.targets}
 }
 
 // make checks a statement, signs it, and writes it with its signature, or nothing.
 func (c *cli) makeStatement(n newStatement, s *statement.Statement) error {
+	if err := outputFile(n.out); err != nil {
+		return err
+	}
 	if err := s.Check(); err != nil {
 		return usage("%v", err)
 	}

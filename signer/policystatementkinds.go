@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,7 @@ import (
 func (c *cli) statementRootsCommand() *cobra.Command {
 	var n newStatement
 	var keys string
-	var threshold int
+	var threshold number
 	cmd := &cobra.Command{
 		Use:   "roots",
 		Short: "Name the next generation of root keys",
@@ -37,13 +36,13 @@ threshold and the new one's have signed.`,
 				return undecided(fmt.Errorf("%s: %w", keys, err))
 			}
 			s := n.statement(c, statement.KindRoots)
-			s.Roots = &statement.Roots{Threshold: threshold, Keys: list.Keys}
+			s.Roots = &statement.Roots{Threshold: int(threshold), Keys: list.Keys}
 			return c.makeStatement(n, s)
 		},
 	}
 	n.register(cmd)
 	cmd.Flags().StringVar(&keys, "keys", "", "file of the new root public keys, OpenSSH lines or PEM (required)")
-	cmd.Flags().IntVar(&threshold, "threshold", 0, "how many of them must sign, 1 to 8 (required)")
+	cmd.Flags().Var(&threshold, "threshold", "how many of them must sign, 1 to 8 (required)")
 	required(cmd, "keys")
 	required(cmd, "threshold")
 	return cmd
@@ -181,10 +180,10 @@ come from --floor, or from those of a verified --policy.`,
 				maps.Copy(all, in.Policy.Floors)
 			}
 			for _, floor := range floors {
-				profile, number, _ := strings.Cut(floor, "=")
-				serial, err := strconv.ParseInt(number, 10, 64)
+				profile, text, _ := strings.Cut(floor, "=")
+				serial, err := parseNumber(text)
 				if err != nil {
-					return usage("--floor is PROFILE=SERIAL, not %.80q", floor)
+					return usage("--floor is PROFILE=SERIAL, not %.80q: %v", floor, err)
 				}
 				all[profile] = serial
 			}
@@ -204,6 +203,7 @@ come from --floor, or from those of a verified --policy.`,
 func (c *cli) statementResetCommand() *cobra.Command {
 	var n newStatement
 	var digests []string
+	var mark number
 	r := &statement.Reset{}
 	cmd := &cobra.Command{
 		Use:   "reset",
@@ -222,13 +222,14 @@ scripts at it: the way back from a serial that was used up by a slip.`,
 				r.SHA256[at] = digest
 			}
 			s := n.statement(c, statement.KindReset)
+			r.Mark = int64(mark)
 			s.Reset = r
 			return c.makeStatement(n, s)
 		},
 	}
 	n.register(cmd)
 	cmd.Flags().StringVar(&r.Profile, "profile", "", "name of the profile (required)")
-	cmd.Flags().Int64Var(&r.Mark, "mark", 0, "serial to set its mark to (required)")
+	cmd.Flags().Var(&mark, "mark", "serial to set its mark to (required)")
 	cmd.Flags().StringArrayVar(&digests, "digest", nil, "PHASE=HEX, digest of a phase's script at that serial (may be repeated)")
 	required(cmd, "profile")
 	required(cmd, "mark")
