@@ -130,6 +130,9 @@ func (c *cli) sigVerify(o sigVerifyOptions) error {
 // timeOf is now, unless an option says when.
 func (c *cli) timeOf(options []string) (time.Time, error) {
 	now := c.now()
+	if len(options) > 1 { // there is one option
+		return now, usage("-O verify-time is given twice")
+	}
 	for _, o := range options {
 		text, found := strings.CutPrefix(o, "verify-time=")
 		if !found {

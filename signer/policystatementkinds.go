@@ -179,11 +179,16 @@ come from --floor, or from those of a verified --policy.`,
 				}
 				maps.Copy(all, in.Policy.Floors)
 			}
+			given := map[string]int{}
 			for _, floor := range floors {
 				profile, text, _ := strings.Cut(floor, "=")
 				serial, err := parseNumber(text)
 				if err != nil {
 					return usage("--floor is PROFILE=SERIAL, not %.80q: %v", floor, err)
+				}
+				given[profile]++
+				if given[profile] > 1 {
+					return usage("--floor is given twice for %.80q", profile)
 				}
 				all[profile] = serial
 			}

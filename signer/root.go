@@ -35,6 +35,7 @@ Exit status: 0 done or verified, 1 refused, 2 wrong usage, 3 could not decide (I
 	root.SetFlagErrorFunc(flagMistake)
 	for _, cmd := range allCommands(root) {
 		mindArguments(cmd)
+		mindFlags(cmd)
 	}
 	nameAfter(c.program, root)
 	return root
