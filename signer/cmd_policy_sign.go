@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,8 +19,8 @@ import (
 )
 
 type policySignOptions struct {
-	key, roots string
-	inPlace    bool
+	key, roots       string
+	inPlace, replace bool
 }
 
 func (c *cli) policySignCommand() *cobra.Command {
@@ -30,17 +32,21 @@ func (c *cli) policySignCommand() *cobra.Command {
 
 FILE is a TrustPolicy object, which is printed with its signatures, or edited with -i; or the bare document, whose
 signatures are printed, or written to FILE.sig with -i. Where several roots sign, each does so on its own machine, in
-any order: pass the object on, or the document with its FILE.sig. A signature by another key that no longer covers the
-document is an error: remove it first. With --root, a key that is none of the roots is refused before it signs.`,
+any order: pass the object on, or the document with its FILE.sig. Signatures that roots made of the same document at
+the same time are joined with cat. With --root, a key that is none of the roots is refused before it signs.
+
+A signature by another key that does not cover the document, because it was edited since, is an error. --replace drops
+such signatures: the first root to sign a change gives it, then the others sign as ever.`,
 		Example: `  hostwarrant policy sign -i trust-policy.yaml --key keys/root
   hostwarrant policy sign -i policy-document.yaml --key root-2 --root roots.pub
-  hostwarrant policy sign policy-document.yaml --key root_sk.pub > policy-document.yaml.sig`,
+  hostwarrant policy sign -i trust-policy.yaml --key root-1 --replace`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return c.policySign(args[0], o) },
 	}
 	cmd.Flags().StringVar(&o.key, "key", "", "private root key file, or the .pub file of a key in ssh-agent (required)")
 	cmd.Flags().StringVar(&o.roots, "root", "", "file of the root public keys, or a roots statement: refuse a --key that is none of them")
 	cmd.Flags().BoolVarP(&o.inPlace, "in-place", "i", false, "edit FILE, or write FILE.sig for a bare document")
+	cmd.Flags().BoolVar(&o.replace, "replace", false, "drop the signatures of other keys that do not cover the document")
 	required(cmd, "key")
 	return cmd
 }
@@ -66,14 +72,14 @@ func (c *cli) policySign(path string, o policySignOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	all, at, err := c.rootSignatures(t, keys[0], roots)
+	signatures, err := c.rootSignatures(t, keys[0], roots, o.replace)
 	if err != nil {
 		return refused(path, err)
 	}
 	if isDetached(data) {
-		return c.deliverDetached(path, all, o.inPlace)
+		return c.deliverDetached(path, signatures.all, o.inPlace)
 	}
-	f, err := setSignature(data, at, all[at])
+	f, err := setSignatures(data, signatures)
 	if err != nil {
 		return undecided(fmt.Errorf("%s: %w", path, err))
 	}
@@ -83,8 +89,8 @@ func (c *cli) policySign(path string, o policySignOptions) (err error) {
 	return c.print(f.Data)
 }
 
-// setSignature writes one signature into the TrustPolicy of a file.
-func setSignature(data []byte, at int, signature string) (*manifest.File, error) {
+// setSignatures writes what signing changed into the TrustPolicy of a file.
+func setSignatures(data []byte, s *cosigned) (*manifest.File, error) {
 	f, err := manifest.Read(data)
 	if err != nil {
 		return nil, err
@@ -93,7 +99,16 @@ func setSignature(data []byte, at int, signature string) (*manifest.File, error)
 	if err != nil {
 		return nil, err
 	}
-	return f.SetItem(i, []string{"spec", "signatures"}, at, signature)
+	list, dropped := []string{"spec", "signatures"}, s.dropped
+	if s.had > 0 && len(dropped) == s.had {
+		dropped = dropped[1:] // the new one takes the place of the first
+	}
+	for _, at := range slices.Backward(dropped) {
+		if f, err = f.DropItem(i, list, at); err != nil {
+			return nil, err
+		}
+	}
+	return f.SetItem(i, list, s.at, s.all[s.at])
 }
 
 // signingRoots are the roots that must sign: those of --root, or what the object's chain leads to from
@@ -113,19 +128,19 @@ func signingRoots(t *object.TrustPolicy, path string) (*trustpolicy.Roots, error
 	return roots, nil
 }
 
-// rootSignatures gives the signatures of a policy after signing, and the place of the own one.
-func (c *cli) rootSignatures(t *object.TrustPolicy, key ssh.Signer, roots *trustpolicy.Roots) (all []string, at int, err error) {
+// rootSignatures gives the signatures of a policy after signing.
+func (c *cli) rootSignatures(t *object.TrustPolicy, key ssh.Signer, roots *trustpolicy.Roots, replace bool) (*cosigned, error) {
 	// check: SignerUnknown: a signature by a key that is no root counts for nothing, and looks like one that does
 	if roots != nil && !quorum.Holds(roots.Keys, key.PublicKey()) {
-		return nil, 0, decision.Errorf(decision.SignerUnknown, "%s is none of the %d keys of root version %d", sshsig.Fingerprint(key.PublicKey()), len(roots.Keys), roots.Version).
+		return nil, decision.Errorf(decision.SignerUnknown, "%s is none of the %d keys of root version %d", sshsig.Fingerprint(key.PublicKey()), len(roots.Keys), roots.Version).
 			Try("sign with a root key, or give the roots that will sign to --root")
 	}
 	document := []byte(t.Document)
 	// check: PolicyMalformed: a root must not sign a document that no reader takes
 	if err := c.checkDocument(t, roots); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return c.addSignature(trustpolicy.Namespace, document, t.Signatures, key)
+	return c.addSignature(trustpolicy.Namespace, document, t.Signatures, key, replace)
 }
 
 // checkDocument refuses a document that can take effect nowhere, ever. Its term, and roots of another
@@ -153,8 +168,25 @@ func (c *cli) checkDocument(t *object.TrustPolicy, roots *trustpolicy.Roots) err
 	return nil
 }
 
+// writesTo tells whether stdout is that file.
+func (c *cli) writesTo(path string) bool {
+	out, ok := c.out.(*os.File)
+	if !ok {
+		return false
+	}
+	is, err := out.Stat()
+	if err != nil {
+		return false
+	}
+	at, err := os.Stat(path)
+	return err == nil && os.SameFile(is, at)
+}
+
 func (c *cli) deliverDetached(path string, all []string, inPlace bool) error {
 	text := []byte(strings.Join(all, ""))
+	if !inPlace && c.writesTo(path+".sig") {
+		return usage("the shell empties %s.sig before its signatures are read: write it with -i", path)
+	}
 	if !inPlace {
 		return c.print(text)
 	}

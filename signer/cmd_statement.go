@@ -23,7 +23,10 @@ func (c *cli) statementCommand() *cobra.Command {
 		c.statementSignCommand(), c.statementVerifyCommand())
 }
 
-type statementSignOptions struct{ key, roots string }
+type statementSignOptions struct {
+	key, roots string
+	replace    bool
+}
 
 func (o *statementSignOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.key, "key", "", "private root key file, or the .pub file of a key in ssh-agent (required)")
@@ -37,7 +40,8 @@ func (c *cli) statementSignCommand() *cobra.Command {
 		Short: "Make a statement, or add a root's signature to one",
 		Long: `sign adds the signature of a root key to the statement in FILE, in FILE.sig. Where several roots sign, each does so on
 its own machine, in any order: pass FILE and FILE.sig on. A roots statement wants the old generation's threshold and
-the new one's. With --root, a key that is none of the roots, old or newly named, is refused before it signs.
+the new one's. With --root, a key that is none of the roots, old or newly named, is refused before it signs. A signature
+by another key that does not cover FILE, because it was edited since, is an error; --replace drops such signatures.
 
 The commands below it each make a statement of one kind and sign it first.`,
 		Example: `  hostwarrant statement sign roots-2.statement --key root-2 --root roots.pub`,
@@ -46,6 +50,7 @@ The commands below it each make a statement of one kind and sign it first.`,
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVar(&o.roots, "root", "", "file of the root public keys, or a roots statement: refuse a --key that is none of them")
+	cmd.Flags().BoolVar(&o.replace, "replace", false, "drop the signatures of other keys that do not cover FILE")
 	cmd.AddCommand(c.statementRootsCommand(), c.statementSignersCommand(), c.statementRevokeCommand(), c.statementFloorCommand(), c.statementResetCommand())
 	return cmd
 }
@@ -60,7 +65,7 @@ func (c *cli) statementSign(path string, o statementSignOptions) error {
 	}
 	s, err := statement.Parse(text)
 	if err != nil {
-		return undecided(fmt.Errorf("%s: %w", path, err))
+		return refused(path, err)
 	}
 	old, have, err := readSignatures(path)
 	if err != nil {
@@ -92,11 +97,11 @@ func (c *cli) signStatement(path string, s *statement.Statement, have []string, 
 			return nil, refused(path, err)
 		}
 	}
-	all, _, err = c.addSignature(statement.Namespace, s.Text(), have, keys[0])
+	signatures, err := c.addSignature(statement.Namespace, s.Text(), have, keys[0], o.replace)
 	if err != nil {
 		return nil, refused(path, err)
 	}
-	return all, nil
+	return signatures.all, nil
 }
 
 // oneOf wants the key to be one of the roots, or of those that the statement names.

@@ -24,37 +24,61 @@ func readSignatures(path string) (old []byte, all []string, err error) {
 	return old, blocks(string(old)), nil
 }
 
-// addSignature gives the signatures of a text after signing, and the place of the own one: a new one
-// comes last, an older one by the same key is replaced. Those of other keys must cover the text.
-func (c *cli) addSignature(namespace string, text []byte, have []string, key ssh.Signer) (all []string, at int, err error) {
-	own, err := sshsig.Sign(c.rand, key, namespace, text)
-	if err != nil {
-		return nil, 0, err
-	}
-	at = len(have)
+// cosigned are the signatures of a text after signing.
+type cosigned struct {
+	all     []string
+	at      int   // the place of the own one
+	had     int   // how many there were before
+	dropped []int // places among those, ascending
+}
+
+// addSignature signs a text that others may have signed: a new signature comes last, an older one by the
+// same key is replaced. Those of other keys must cover the text, or are dropped with replace.
+func (c *cli) addSignature(namespace string, text []byte, have []string, key ssh.Signer, replace bool) (*cosigned, error) {
+	s := &cosigned{at: -1, had: len(have)}
 	for i, block := range have {
-		sig, err := sshsig.Parse([]byte(block))
-		if err == nil && sameKey(sig.PublicKey(), key.PublicKey()) {
-			at = i
+		own, err := standing(namespace, text, block, key.PublicKey())
+		switch {
+		case own && s.at < 0:
+			s.at = len(s.all)
+		case own:
+			s.dropped = append(s.dropped, i)
 			continue
-		}
-		if err == nil {
-			err = sig.Verify(namespace, text)
-		}
+		case err != nil && replace:
+			c.say("note", "signatures[%d] is dropped: %s", i, decision.From(err).What)
+			s.dropped = append(s.dropped, i)
+			continue
 		// check: SignatureInvalid: whoever signs next must not pass on what no reader will take
-		if err != nil {
-			return nil, 0, decision.From(err).At(fmt.Sprintf("signatures[%d]", i)).Try("remove that signature: it is not of this text")
+		case err != nil:
+			return nil, decision.From(err).At(fmt.Sprintf("signatures[%d]", i)).
+				Try("--replace drops the signatures that are not of this text; their keys then sign again")
 		}
-	}
-	all = append(all, have...)
-	if at < len(all) {
-		all[at] = string(own)
-		return all, at, nil
+		s.all = append(s.all, block)
 	}
 	// check: SignatureMalformed: readers take no more
-	if len(all) >= quorum.MaxSignatures {
-		return nil, 0, decision.Errorf(decision.SignatureMalformed, "there are %d signatures already, and no reader takes more", len(all)).
+	if s.at < 0 && len(s.all) >= quorum.MaxSignatures {
+		return nil, decision.Errorf(decision.SignatureMalformed, "there are %d signatures already, and no reader takes more", len(s.all)).
 			Try("remove those by keys that are no roots")
 	}
-	return append(all, string(own)), at, nil
+	armored, err := sshsig.Sign(c.rand, key, namespace, text)
+	if err != nil {
+		return nil, err
+	}
+	if s.at < 0 {
+		s.at, s.all = len(s.all), append(s.all, "")
+	}
+	s.all[s.at] = string(armored)
+	return s, nil
+}
+
+// standing tells whether a signature is by the own key; one by another must cover the text.
+func standing(namespace string, text []byte, block string, key ssh.PublicKey) (own bool, err error) {
+	sig, err := sshsig.Parse([]byte(block))
+	if err != nil {
+		return false, err
+	}
+	if sameKey(sig.PublicKey(), key) {
+		return true, nil
+	}
+	return false, sig.Verify(namespace, text)
 }
