@@ -19,8 +19,8 @@ func (c *cli) lintCommand() *cobra.Command {
 		Use:   "lint PATH...",
 		Short: "Find what will bite in phase scripts and their warrants",
 		Long: `lint reads phase scripts as bash would and points at what gives secrets away, runs code that nobody signed, or
-fails only on the host. The rules are those of docs/spec/lint.md; "# hostwarrant:ignore RULE reason" in a script
-keeps one from being reported.
+fails only on the host. "hostwarrant help lint" lists the rules; "# hostwarrant:ignore RULE reason" in a script keeps one
+from being reported.
 
 PATH is a phase script, a YAML or JSON file of SSHJoinProfiles (lists too), "-" for stdin, or a directory: of such
 files at any depth, or of phase scripts.

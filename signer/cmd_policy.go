@@ -47,6 +47,9 @@ func (c *cli) policyVerify(path string, t trust) error {
 		return err
 	}
 	p, d := verify.TrustPolicy(anchor, nil, policy, c.now())
+	if !d.Allowed() {
+		d.Hint = offlineHint(d.Reason, d.Hint)
+	}
 	if err := c.printVerdicts([]verdict{{Path: path, Decision: d}}, "text"); err != nil {
 		return err
 	}

@@ -2,15 +2,19 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/krl"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
 
 func (c *cli) policyRenderCommand() *cobra.Command {
@@ -33,6 +37,21 @@ func (o *renderOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.hosts, "host", nil, "fingerprint of a key of the one host that the file is for (may be repeated); without it, signers limited to hosts are left out")
 }
 
+// check wants hosts that a policy can name: any others would only be left out of every target.
+func (o *renderOptions) check() error {
+	if o.class != "" {
+		if _, err := warrant.ParseTarget("class " + o.class); err != nil {
+			return usage("--class is a Kubernetes label value, not %.80q", o.class)
+		}
+	}
+	for _, host := range o.hosts {
+		if _, err := warrant.ParseTarget("host " + host); err != nil {
+			return usage("--host is the fingerprint SHA256:… of one of the host's keys, not %.80q", host)
+		}
+	}
+	return nil
+}
+
 func (c *cli) renderAllowedSignersCommand() *cobra.Command {
 	var t trust
 	var o renderOptions
@@ -49,6 +68,9 @@ then hold at admission and at the relay only.`,
 		Example: `  hostwarrant policy render allowed_signers trust-policy.yaml --root keys/root.pub --class bm-amd64 > allowed_signers`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
 			return c.render(args[0], t, func(s verify.Snapshot) ([]byte, error) {
 				lines, err := c.allowedSigners(s, t.cluster, o)
 				return joinLines(lines), err
@@ -72,6 +94,9 @@ written where nothing is revoked too: a host needs the file.`,
 		Example: `  hostwarrant policy render krl trust-policy.yaml --root keys/root.pub > revoked_keys`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if c.atTerminal() {
+				return &failure{code: exitUsage, err: errors.New("revoked_keys is binary, and not for a terminal"), hint: "hostwarrant policy render krl … > revoked_keys"}
+			}
 			return c.render(args[0], t, func(s verify.Snapshot) ([]byte, error) {
 				return krl.Render(s.Policy.RevokedSigners(), uint64(s.Policy.Version), s.Policy.Issued)
 			})
@@ -79,6 +104,12 @@ written where nothing is revoked too: a host needs the file.`,
 	}
 	t.flags(cmd)
 	return cmd
+}
+
+// atTerminal tells whether somebody would see stdout as it is.
+func (c *cli) atTerminal() bool {
+	f, ok := c.out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (c *cli) renderFloorsCommand() *cobra.Command {

@@ -160,11 +160,23 @@ func oneSignature(armored []byte) (*sshsig.Signature, error) {
 	return all[0], nil
 }
 
-// keyWords names who signed, as ssh-keygen does.
+// keyWords names who signed, as ssh-keygen does (sshkey_type in sshkey.c).
 func keyWords(sig *sshsig.Signature) string {
-	words := strings.TrimPrefix(sig.PublicKey().Type(), "ssh-") + " key " + sshsig.Fingerprint(sig.PublicKey())
+	words := keyType(sig.PublicKey().Type())
+	if sig.Certificate() != nil {
+		words += "-CERT"
+	}
+	words += " key " + sshsig.Fingerprint(sig.PublicKey())
 	if c := sig.Certificate(); c != nil {
 		words += fmt.Sprintf(", certified as %s, serial %d, by %s", shown(c.KeyId), c.Serial, sshsig.Fingerprint(c.SignatureKey))
 	}
 	return words
+}
+
+func keyType(algorithm string) string {
+	family, _, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(algorithm, "sk-"), "ssh-"), "@openssh.com"), "-")
+	if strings.HasPrefix(algorithm, "sk-") {
+		family += "-SK"
+	}
+	return strings.ToUpper(family)
 }

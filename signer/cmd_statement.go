@@ -189,7 +189,7 @@ func (c *cli) judgeStatement(name string, signed statement.Signed, chain []state
 	if cluster != "" && s.Cluster != "" && s.Cluster != cluster {
 		return decision.Errorf(decision.StatementRejected, "is for cluster %s", s.Cluster).Denied(kind, name)
 	}
-	return decision.Admit(kind, string(s.Kind), fmt.Sprintf("serial %d, %s", s.Serial, placeOf(s)))
+	return decision.Admit(kind, name, fmt.Sprintf("%s, serial %d, %s", s.Kind, s.Serial, placeOf(s)))
 }
 
 func placeOf(s *statement.Statement) string {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,15 +37,31 @@ func required(cmd *cobra.Command, flag string) {
 }
 
 func (t *trust) anchor() (verify.Anchor, error) {
-	text, err := readFile(t.roots)
+	text, err := readPublic("--root", t.roots)
 	if err != nil {
-		return verify.Anchor{}, undecided(fmt.Errorf("reading --root: %v", err))
+		return verify.Anchor{}, err
 	}
 	roots, err := trustpolicy.ParseRoots(text)
 	if err != nil {
 		return verify.Anchor{}, undecided(fmt.Errorf("reading --root %s: %w", t.roots, err))
 	}
 	return verify.Anchor{Roots: roots, ClusterID: t.cluster}, nil
+}
+
+// readPublic reads a file that a flag names and that holds what all may know. The likely mistake is the
+// private half of a key.
+func readPublic(flag, path string) ([]byte, error) {
+	text, err := readFile(path)
+	if err != nil {
+		return nil, undecided(fmt.Errorf("reading %s: %v", flag, err))
+	}
+	if bytes.Contains(text, []byte(" PRIVATE KEY-----")) {
+		return nil, &failure{
+			code: exitUndecided, err: fmt.Errorf("%s %s is a private key, and a public one is wanted", flag, path),
+			hint: "give " + strings.TrimSuffix(path, ".key") + ".pub, and keep the private key where it signs",
+		}
+	}
+	return text, nil
 }
 
 // readPolicy reads a TrustPolicy object, or a document with its signatures in FILE.sig.
@@ -140,11 +158,20 @@ func (c *cli) snapshotOf(path string, t *object.TrustPolicy, a verify.Anchor) (v
 	return verify.Snapshot{Policy: p, ClusterID: a.ClusterID, Now: now}, nil
 }
 
-// notInForce says why a policy cannot be judged by. Offline the likely mistake is the name of the cluster.
+// notInForce says why a policy cannot be judged by.
 func notInForce(path string, err error) error {
-	err = fmt.Errorf("policy %s: %w", path, err)
-	if decision.From(err).Reason != decision.PolicyWrongCluster {
-		return undecided(err)
+	hint := offlineHint(decision.From(err).Reason, hintOf(err))
+	return &failure{code: exitUndecided, err: fmt.Errorf("policy %s: %w", path, err), hint: hint}
+}
+
+// offlineHint words what to do about a policy for whoever calls a command: offline the likely mistakes are
+// the name of the cluster and the roots.
+func offlineHint(reason decision.Reason, hint string) string {
+	switch reason {
+	case decision.PolicyWrongCluster:
+		return "give the id of the cluster to answer for with --cluster; hostwarrant inspect shows those of the policy"
+	case decision.PolicyUnsigned:
+		return "check that --root holds the keys that signed, which hostwarrant inspect shows; else: " + hint
 	}
-	return &failure{code: exitUndecided, err: err, hint: "give the id of the cluster to answer for with --cluster; hostwarrant inspect shows those of the policy"}
+	return hint
 }

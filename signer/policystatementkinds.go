@@ -27,9 +27,9 @@ threshold and the new one's have signed.`,
 		Example: `  hostwarrant statement sign roots --keys new-roots.pub --threshold 2 --serial 2 --cluster prod-1 --key root-1 -o roots-2.statement`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			text, err := readFile(keys)
+			text, err := readPublic("--keys", keys)
 			if err != nil {
-				return undecided(err)
+				return err
 			}
 			list, err := trustpolicy.ParseRoots(text)
 			if err != nil {

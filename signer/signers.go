@@ -9,9 +9,9 @@ import (
 
 // readSigners reads an allowed_signers file. A file that cannot be read whole decides nothing.
 func readSigners(path string) (*allowedsigners.List, error) {
-	text, err := readFile(path)
+	text, err := readPublic("-f", path)
 	if err != nil {
-		return nil, undecided(err)
+		return nil, err
 	}
 	list, err := allowedsigners.Parse(text)
 	if err != nil {
@@ -26,9 +26,9 @@ func readRevoked(path string) (allowedsigners.Revocations, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := readFile(path)
+	data, err := readPublic("-r", path)
 	if err != nil {
-		return nil, undecided(err)
+		return nil, err
 	}
 	list, err := krl.Parse(data)
 	if err != nil {

@@ -91,7 +91,7 @@ func (e *exemption) fault() (hit, bool) {
 	case e.rule == "":
 		h.message = "the comment names no rule"
 	case !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.ID == e.rule }):
-		h.message, h.hint = "there is no rule of the name that the comment gives", "the rules are listed in docs/spec/lint.md"
+		h.message, h.hint = "there is no rule of the name that the comment gives", "hostwarrant help lint lists the rules"
 	case isFixed(e.rule):
 		h.message, h.hint = e.rule+" cannot be ignored", "mend what it points at"
 	case e.reason == "":

@@ -38,6 +38,7 @@ func warrantMalformed(s *source) []hit {
 	h := s.onLine("#warrant:", Error, e.What, e.Hint)
 	if m := regexp.MustCompile(`\bline ([0-9]{1,7})\b`).FindStringSubmatch(e.Where + " " + e.What); m != nil {
 		h.start, h.end = s.lineNumbered(m[1])
+		h.message = strings.TrimPrefix(h.message, "line "+m[1]+": ") // the finding says where it is
 	}
 	return []hit{h}
 }

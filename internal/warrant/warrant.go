@@ -108,5 +108,5 @@ func DefaultTimeout(p script.Phase) int {
 
 func malformed(line int, format string, args ...any) *decision.Error {
 	return decision.Errorf(decision.WarrantMalformed, "line %d: "+format, append([]any{line}, args...)...).
-		Try("see docs/spec/warrant.md, or let hostwarrant sign write the block")
+		Try("hostwarrant help warrant tells the format; hostwarrant sign writes the block")
 }
