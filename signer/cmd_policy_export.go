@@ -121,12 +121,12 @@ func exportFile(p *trustpolicy.Policy) (*policyfile.File, error) {
 }
 
 func (c *cli) signExport(path string, f *policyfile.File, keyPath string) (err error) {
-	keys, closeAll, err := c.loadKeys([]string{keyPath})
+	key, closeAll, err := c.loadRoot(keyPath)
 	defer closeAll(&err)
 	if err != nil {
 		return err
 	}
-	if err := c.signPolicyFile(f, keys[0]); err != nil {
+	if err := c.signPolicyFile(f, key); err != nil {
 		return undecided(fmt.Errorf("%s: %w", path, err))
 	}
 	return nil

@@ -55,7 +55,7 @@ func (c *cli) policySign(path string, o policySignOptions) (err error) {
 	if o.inPlace && path == "-" {
 		return usage("-i needs a file, not stdin")
 	}
-	keys, closeAll, err := c.loadKeys([]string{o.key})
+	key, closeAll, err := c.loadRoot(o.key)
 	defer closeAll(&err)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (c *cli) policySign(path string, o policySignOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	signatures, err := c.rootSignatures(t, keys[0], roots, o.replace)
+	signatures, err := c.rootSignatures(t, key, roots, o.replace)
 	if err != nil {
 		return refused(path, err)
 	}

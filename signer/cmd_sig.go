@@ -30,7 +30,7 @@ cluster are better signed with "hostwarrant sign", which reads them as the clust
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return c.sigSign(key, namespace) },
 	}
-	cmd.Flags().StringVarP(&key, "key", "f", "", "private key file, or the .pub file of a key in ssh-agent (required)")
+	cmd.Flags().StringVarP(&key, "key", "f", "", "private key file, the .pub file of a key in ssh-agent, or the -cert.pub file of either (required)")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace (required)")
 	required(cmd, "key")
 	required(cmd, "namespace")
@@ -43,14 +43,14 @@ func (c *cli) sigSign(path, namespace string) (err error) {
 		return undecided(err)
 	}
 	defer closeKey(closer, &err)
-	if err := checkKey(path, key); err != nil {
+	if err := c.usable(path, key); err != nil {
 		return err
 	}
 	message, err := c.read("-")
 	if err != nil {
 		return undecided(err)
 	}
-	armored, err := sshsig.Sign(c.rand, key, namespace, message)
+	armored, err := sshsig.SignWithCertificates(c.rand, key, namespace, message)
 	if err != nil {
 		return refused("signing", err)
 	}

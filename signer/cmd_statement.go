@@ -83,7 +83,7 @@ func (c *cli) statementSign(path string, o statementSignOptions) error {
 
 // signStatement gives the signatures of a statement with that of the key.
 func (c *cli) signStatement(path string, s *statement.Statement, have []string, o statementSignOptions) (all []string, err error) {
-	keys, closeAll, err := c.loadKeys([]string{o.key})
+	key, closeAll, err := c.loadRoot(o.key)
 	defer closeAll(&err)
 	if err != nil {
 		return nil, err
@@ -93,11 +93,11 @@ func (c *cli) signStatement(path string, s *statement.Statement, have []string, 
 		if err != nil {
 			return nil, err
 		}
-		if err := oneOf(anchor.Roots, s, keys[0].PublicKey()); err != nil {
+		if err := oneOf(anchor.Roots, s, key.PublicKey()); err != nil {
 			return nil, refused(path, err)
 		}
 	}
-	signatures, err := c.addSignature(statement.Namespace, s.Text(), have, keys[0], o.replace)
+	signatures, err := c.addSignature(statement.Namespace, s.Text(), have, key, o.replace)
 	if err != nil {
 		return nil, refused(path, err)
 	}

@@ -88,6 +88,25 @@ func parseKeyOrCertificate(blob []byte) (identity, error) {
 	return identity{key: certified, certificate: certificate}, nil
 }
 
+// ParseCertificate reads one line of a certificate, as ssh-keygen -s writes it to
+// KEY-cert.pub; nil where the line is of another type. Nothing of it is believed
+// before CheckCertificate.
+func ParseCertificate(line string) (*ssh.Certificate, error) {
+	if keyType, _, _ := strings.Cut(line, " "); certifiedType(keyType) == "" {
+		return nil, nil
+	}
+	// check: Malformed: no signature with a larger one can be read
+	if len(line) > 2*MaxArmored {
+		return nil, malformedKey("certificate line is longer than %d bytes", 2*MaxArmored)
+	}
+	blob, _, err := parseLine(line)
+	if err != nil {
+		return nil, err
+	}
+	who, err := parseKeyOrCertificate(blob)
+	return who.certificate, err
+}
+
 // CheckCertificate says whether a user certificate stands by itself at the time
 // now: whoever calls it has still to ask whether its CA is trusted, and for
 // which of its principals. The error carries KeyTypeRefused, NotYetValid,

@@ -49,6 +49,19 @@ func ParsePublicKey(line string) (key ssh.PublicKey, comment string, err error) 
 	if len(line) > maxKeyLine {
 		return nil, "", malformedKey("public key line is longer than %d bytes", maxKeyLine)
 	}
+	blob, comment, err := parseLine(line)
+	if err != nil {
+		return nil, "", err
+	}
+	key, err = parseKey(blob)
+	if err != nil {
+		return nil, "", err
+	}
+	return key, comment, nil
+}
+
+// parseLine gives the key blob of a line, which is of the type that the line names.
+func parseLine(line string) (blob []byte, comment string, err error) {
 	// check: Malformed: a line break or NUL would put a second entry into files rendered from this key
 	if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return nil, "", malformedKey("public key line holds a control character")
@@ -65,11 +78,7 @@ func ParsePublicKey(line string) (key ssh.PublicKey, comment string, err error) 
 	if named := string(r.String()); r.Failed || named != keyType {
 		return nil, "", malformedKey("public key line says %.40q but its key is a %.40q", keyType, named)
 	}
-	key, err = parseKey(blob)
-	if err != nil {
-		return nil, "", err
-	}
-	return key, comment, nil
+	return blob, comment, nil
 }
 
 func malformedKey(format string, args ...any) *decision.Error {

@@ -16,7 +16,37 @@ const signHash = "sha512"
 // made is parsed and verified before it is returned: a signer (an agent, a
 // token) that answers with something else is an error, not a bad signature.
 func Sign(rand io.Reader, signer ssh.Signer, namespace string, message []byte) ([]byte, error) {
-	key := signer.PublicKey()
+	return sign(rand, signer, signer.PublicKey(), namespace, message)
+}
+
+// SignWithCertificates is Sign for whoever's readers list authorities: the
+// signer's public key may be a user certificate, which the block then names in
+// place of the key, as ssh-keygen writes it. One that no reader would ever take
+// is refused; whether it is in its term is for CheckCertificate.
+func SignWithCertificates(rand io.Reader, signer ssh.Signer, namespace string, message []byte) ([]byte, error) {
+	certificate, ok := signer.PublicKey().(*ssh.Certificate)
+	if !ok {
+		return Sign(rand, signer, namespace, message)
+	}
+	if err := checkShape(certificate); err != nil {
+		return nil, err
+	}
+	if err := checkAuthority(certificate); err != nil {
+		return nil, err
+	}
+	return sign(rand, signer, certificate.Key, namespace, message)
+}
+
+// CertifiedKey is the key of a certificate, and a plain key itself.
+func CertifiedKey(key ssh.PublicKey) ssh.PublicKey {
+	if certificate, ok := key.(*ssh.Certificate); ok {
+		return certificate.Key
+	}
+	return key
+}
+
+// sign signs with a key, which is the signer's own, or what its certificate certifies.
+func sign(rand io.Reader, signer ssh.Signer, key ssh.PublicKey, namespace string, message []byte) ([]byte, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, err
 	}
@@ -24,7 +54,7 @@ func Sign(rand io.Reader, signer ssh.Signer, namespace string, message []byte) (
 	if namespace == "" {
 		return nil, decision.Errorf(decision.WrongNamespace, "the namespace is empty")
 	}
-	signature, err := signData(rand, signer, signedData(namespace, signHash, message))
+	signature, err := signData(rand, signer, key, signedData(namespace, signHash, message))
 	if err != nil {
 		return nil, err
 	}
@@ -34,27 +64,27 @@ func Sign(rand io.Reader, signer ssh.Signer, namespace string, message []byte) (
 
 	blob := []byte(magic)
 	blob = append(blob, 0, 0, 0, version)
-	blob = wire.AppendString(blob, key.Marshal())
+	blob = wire.AppendString(blob, signer.PublicKey().Marshal())
 	blob = wire.AppendString(blob, namespace)
 	blob = wire.AppendString(blob, "") // reserved
 	blob = wire.AppendString(blob, signHash)
 	blob = wire.AppendString(blob, raw)
 
 	armored := armor(blob)
-	made, err := Parse(armored)
+	made, err := ParseAllWithCertificates(armored)
 	if err != nil {
 		return nil, err
 	}
-	if err := made.Verify(namespace, message); err != nil {
+	if err := made[0].Verify(namespace, message); err != nil {
 		return nil, err
 	}
 	return armored, nil
 }
 
 // signData asks an RSA key for SHA-512 (RFC 8332); plain Sign would use SHA-1.
-func signData(rand io.Reader, signer ssh.Signer, data []byte) (*ssh.Signature, error) {
+func signData(rand io.Reader, signer ssh.Signer, key ssh.PublicKey, data []byte) (*ssh.Signature, error) {
 	sign := signer.Sign
-	if signer.PublicKey().Type() == ssh.KeyAlgoRSA {
+	if key.Type() == ssh.KeyAlgoRSA {
 		rsa, ok := signer.(ssh.AlgorithmSigner)
 		// check: KeyTypeRefused: SHA-1 signatures can be forged
 		if !ok {
@@ -66,7 +96,7 @@ func signData(rand io.Reader, signer ssh.Signer, data []byte) (*ssh.Signature, e
 	}
 	signature, err := sign(rand, data)
 	if err != nil {
-		return nil, decision.Errorf(decision.Internal, "signing with %s: %v", Fingerprint(signer.PublicKey()), err)
+		return nil, decision.Errorf(decision.Internal, "signing with %s: %v", Fingerprint(key), err)
 	}
 	return signature, nil
 }

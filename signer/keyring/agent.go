@@ -1,24 +1,26 @@
 package keyring
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
+	"github.com/hostwarrant/hostwarrant/internal/quorum"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 )
 
-func (s Source) fromAgent(path string, pub ssh.PublicKey) (ssh.Signer, io.Closer, error) {
+// fromAgent gives a key that the agent holds, or of which it holds one of the certificates alone.
+func (s Source) fromAgent(path string, pub ssh.PublicKey, certificates ...ssh.PublicKey) (ssh.Signer, io.Closer, error) {
 	const next = "start ssh-agent, load the key with ssh-add, and see ssh-add -L"
 	if s.AgentSocket == "" {
-		return nil, nil, &Error{fmt.Sprintf("%q does not hold the private half of its key, and there is no ssh-agent (SSH_AUTH_SOCK is not set)", path), next}
+		return nil, nil, &Error{fmt.Sprintf("%q does not hold the private half of its key, and there is no ssh-agent (SSH_AUTH_SOCK is not set)", path), next + orBeside(path)}
 	}
 	conn, err := dial(s.AgentSocket)
 	if err != nil {
@@ -29,7 +31,7 @@ func (s Source) fromAgent(path string, pub ssh.PublicKey) (ssh.Signer, io.Closer
 		return nil, nil, errors.Join(&Error{fmt.Sprintf("asking ssh-agent for its keys: %v", err), next}, conn.Close())
 	}
 	for _, signer := range signers {
-		if bytes.Equal(signer.PublicKey().Marshal(), pub.Marshal()) {
+		if quorum.Same(signer.PublicKey(), pub) || quorum.Holds(certificates, signer.PublicKey()) {
 			algorithmSigner, ok := signer.(ssh.AlgorithmSigner)
 			if !ok {
 				break
@@ -40,13 +42,24 @@ func (s Source) fromAgent(path string, pub ssh.PublicKey) (ssh.Signer, io.Closer
 	return nil, nil, errors.Join(notHeld(path, pub, len(signers)), conn.Close())
 }
 
+// orBeside names the private key file that lies beside a public one, as ssh-keygen and cosign put it there.
+func orBeside(path string) string {
+	name, public := strings.CutSuffix(path, ".pub")
+	for _, private := range []string{name, name + ".key"} {
+		if public && exists(private) {
+			return "; or give the private key " + strconv.Quote(private)
+		}
+	}
+	return ""
+}
+
 // notHeld says that the agent lacks a key. A locked agent lists none (PROTOCOL.agent, ssh-add -x).
 func notHeld(path string, pub ssh.PublicKey, others int) error {
 	what := fmt.Sprintf("ssh-agent does not hold the key %s of %q", ssh.FingerprintSHA256(pub), path)
 	if others == 0 {
 		return &Error{what + ": it lists no key at all, as one that is locked does", "ssh-add -X unlocks it; ssh-add KEY loads a key; ssh-add -L lists what it holds"}
 	}
-	next := "load it with ssh-add, and see ssh-add -L"
+	next := "load it with ssh-add, and see ssh-add -L" + orBeside(path)
 	if sshsig.IsSecurityKey(pub) {
 		next = "load it with ssh-add from the file that ssh-keygen made, or from the token with ssh-add -K"
 	}

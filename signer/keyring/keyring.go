@@ -32,13 +32,21 @@ type Source struct {
 	Notify func(text string)
 }
 
-// Load gives a signer for a private key file, or for a public key file whose key the agent holds. Close
-// ends the connection to the agent. A key that may not vouch for anything is refused before anybody is
+// Load gives a signer for a private key file, for a public key file whose key the agent holds, or for a
+// certificate (docs/cli.md, Keys), which then is the signer's public key. Close ends the connection to the
+// agent. A key that may not vouch for anything is refused before anybody is
 // asked for a passphrase, a PIN or a touch, wherever its file tells.
 func (s Source) Load(path string) (ssh.Signer, io.Closer, error) {
 	f, err := readKeyFile(path)
 	if err != nil {
 		return nil, nil, err
+	}
+	certificate, err := f.certificate()
+	if err != nil {
+		return nil, nil, err
+	}
+	if certificate != nil {
+		return s.certified(path, certificate)
 	}
 	pub, err := f.elsewhere()
 	if err != nil {

@@ -39,7 +39,7 @@ func (s Source) openSSH(f *keyFile, block *pem.Block) (any, error) {
 	}
 	key, err = ssh.ParseRawPrivateKeyWithPassphrase(data, pass)
 	if err != nil {
-		return nil, wrongPassphrase(f.path)
+		return nil, wrongPassphrase(f.path, "that passphrase")
 	}
 	return key, nil
 }
@@ -54,8 +54,11 @@ func (s Source) openSigstore(f *keyFile, block *pem.Block, ask func(path string)
 		pass = []byte{} // nil would mean that the key is not encrypted
 	}
 	key, err := cryptoutils.UnmarshalPEMToPrivateKey(pem.EncodeToMemory(block), cryptoutils.StaticPasswordFunc(pass))
+	if err != nil && s.CosignPassword != nil && block.Type != "ENCRYPTED PRIVATE KEY" {
+		return nil, wrongPassphrase(f.path, "the password in COSIGN_PASSWORD")
+	}
 	if err != nil {
-		return nil, wrongPassphrase(f.path)
+		return nil, wrongPassphrase(f.path, "that passphrase")
 	}
 	return key, nil
 }
@@ -86,6 +89,6 @@ func (s Source) cosignPassword(path string) ([]byte, error) {
 }
 
 // wrongPassphrase does not show the cause: it may hold bytes of the file.
-func wrongPassphrase(path string) error {
-	return &Error{fmt.Sprintf("key %q cannot be opened with that passphrase", path), "a damaged file gives the same answer"}
+func wrongPassphrase(path, what string) error {
+	return &Error{fmt.Sprintf("key %q cannot be opened with %s", path, what), "a damaged file gives the same answer"}
 }

@@ -37,11 +37,11 @@ func TestCosignKeys(t *testing.T) {
 		"so does the terminal":              {key, Source{Passphrase: says("secret")}, ""},
 		"an older label is read":            {older, Source{CosignPassword: []byte("secret")}, ""},
 		"the variable goes before":          {key, Source{CosignPassword: []byte("secret"), Passphrase: says("wrong")}, ""},
-		"the variable is wrong":             {key, Source{CosignPassword: []byte("Secret"), Passphrase: says("secret")}, "cannot be opened with that passphrase"},
+		"the variable is wrong":             {key, Source{CosignPassword: []byte("Secret"), Passphrase: says("secret")}, "cannot be opened with the password in COSIGN_PASSWORD"},
 		"the terminal is wrong":             {key, Source{Passphrase: says("Secret")}, "cannot be opened with that passphrase"},
 		"a password may be empty":           {cosignKey(t, ""), Source{CosignPassword: []byte{}}, ""},
 		"an empty answer is a password":     {cosignKey(t, ""), Source{Passphrase: func(string) ([]byte, error) { return nil, nil }}, ""},
-		"an empty variable opens no other":  {key, Source{CosignPassword: []byte{}}, "cannot be opened with that passphrase"},
+		"an empty variable opens no other":  {key, Source{CosignPassword: []byte{}}, "cannot be opened with the password in COSIGN_PASSWORD"},
 		"nobody can be asked":               {key, Source{Passphrase: noTerminal}, "has a password, and there is no terminal"},
 		"the block is another one's inside": {bytes.ReplaceAll(key, []byte("ENCRYPTED SIGSTORE "), nil), Source{}, "is damaged"},
 	} {

@@ -63,7 +63,7 @@ func TestLoadRefusesKeysThatMayNotSign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate := ssh.Certificate{CertType: ssh.UserCert, ValidPrincipals: []string{"join@x"}, ValidBefore: ssh.CertTimeInfinity, Key: testkit.NewSigner(t, "ed25519").PublicKey()}
+	certificate := ssh.Certificate{CertType: ssh.UserCert, ValidPrincipals: []string{"join@x"}, ValidBefore: ssh.CertTimeInfinity, Key: testkit.NewSigner(t, "rsa2048").PublicKey()}
 	if err := certificate.SignCert(rand.Reader, testkit.NewSigner(t, "ed25519")); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestLoadRefusesKeysThatMayNotSign(t *testing.T) {
 		"the public half of a key that signs not":     pkix(t, exchange.Public()),
 		"DSA in a file of OpenSSH":                    openSSHFile(ssh.Marshal(struct{ Type string }{"ssh-dss"})),
 		"DSA, whatever its block holds":               pem.EncodeToMemory(&pem.Block{Type: "DSA PRIVATE KEY", Bytes: []byte("x")}),
-		"a certificate, which is not a key by itself": ssh.MarshalAuthorizedKey(&certificate),
+		"a certificate of RSA of 2048 bits":          ssh.MarshalAuthorizedKey(&certificate),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := Source{Passphrase: noTerminal}.Load(testkit.WriteFile(t, t.TempDir(), "key", file))
