@@ -115,6 +115,25 @@ func TestTheREADMEsSigningSectionRuns(t *testing.T) {
 	}
 }
 
+// What the install page does with the program runs as it stands there.
+func TestTheInstallPagesCommandsRun(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^hostwarrant .*$`).FindAllString(string(text), -1)
+	if len(commands) < 5 || strings.Count(string(text), "hostwarrant policy") != len(commands)-1 {
+		t.Fatalf("the page has only these commands on lines of their own: %q", commands)
+	}
+	cmd := exec.CommandContext(t.Context(), testkit.Tool(t, "bash"), "-euo", "pipefail", "-c", strings.Join(commands, "\n")+"\nssh-keygen -Q -f revoked_keys keys/signer.pub\ncat allowed_signers")
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "PATH="+programDir(t)+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "verified: TrustPolicy/cluster") || !strings.Contains(string(out), `namespaces="kpssh" ssh-ed25519 `) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
 // programDir holds this test binary under the program's name; TestMain then runs main.
 func programDir(t *testing.T) string {
 	t.Helper()
