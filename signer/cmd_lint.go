@@ -48,7 +48,25 @@ be read.`,
 	cmd.Flags().StringVar(&phase, "phase", "", "phase of a script whose file name does not say it")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, json or sarif")
 	cmd.Flags().StringVar(&severity, "severity", "warning", "lowest severity that fails: note, warning or error")
+	offer(cmd, "phase", phaseNames()...)
+	offer(cmd, "severity", severityNames()...)
 	return cmd
+}
+
+func phaseNames() []string {
+	var names []string
+	for _, p := range script.Phases() {
+		names = append(names, string(p))
+	}
+	return names
+}
+
+func severityNames() []string {
+	var names []string
+	for _, s := range lint.Severities() {
+		names = append(names, s.String())
+	}
+	return names
 }
 
 func parseSeverity(word string) (lint.Severity, error) {
@@ -146,8 +164,13 @@ func (r lintRow) text() string {
 	return s
 }
 
+// sarifTool is the one name under which code scanning lists what this program finds.
+func sarifTool() sarif.Tool {
+	return sarif.Tool{Name: "hostwarrant", Version: strings.Trim(programVersion(), "()")}
+}
+
 func (c *cli) printLintSARIF(rows []lintRow) error {
-	tool := sarif.Tool{Name: "hostwarrant", Version: strings.Trim(programVersion(), "()")}
+	tool := sarifTool()
 	for _, r := range lint.Rules() {
 		tool.Rules = append(tool.Rules, sarif.Rule{ID: r.ID, Level: sarif.Level(r.Level.String()), Summary: r.Summary})
 	}

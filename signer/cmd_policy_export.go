@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment/policyfile"
-	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
 
@@ -29,7 +27,7 @@ over is named on stderr. The policy itself is not verified: that is policy verif
 
 With --like OLD the mode, the version and the signature of an earlier file are kept, where the classes are the same.
 
-A FILE that is one OpenSSH public key line is printed as PEM.`,
+A FILE of one OpenSSH public key is printed as PEM.`,
 		Example: `  hostwarrant policy export trust-policy.yaml --key kubescape-root > trust-policy.signed.json
   hostwarrant policy export roots > root.pub`,
 		Args: cobra.ExactArgs(1),
@@ -45,16 +43,8 @@ func (c *cli) policyExport(path string, o exportOptions) error {
 	if err != nil {
 		return undecided(err)
 	}
-	if key, _, err := sshsig.ParsePublicKey(strings.TrimSuffix(string(data), "\n")); err == nil {
-		public, err := ecdsaKey(key)
-		if err != nil {
-			return undecided(fmt.Errorf("%s: %w", path, err))
-		}
-		der, err := x509.MarshalPKIXPublicKey(public)
-		if err != nil {
-			return undecided(fmt.Errorf("%s: %v", path, err))
-		}
-		return c.print(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	if roots, err := trustpolicy.ParseRoots(data); err == nil {
+		return c.exportRoot(path, roots)
 	}
 	if (o.key == "") == (o.like == "") {
 		return usage("give either --key, to sign, or --like, to keep an earlier signature")
@@ -87,6 +77,25 @@ func (c *cli) policyExport(path string, o exportOptions) error {
 		c.say("note", "not carried over: %s", part)
 	}
 	return c.print(text)
+}
+
+// exportRoot prints the one key of a roots file as PEM.
+func (c *cli) exportRoot(path string, roots *trustpolicy.Roots) error {
+	if len(roots.Keys) != 1 {
+		return &failure{
+			code: exitUndecided, err: fmt.Errorf("%s holds %d keys, and kubescape's agents have one root", path, len(roots.Keys)),
+			hint: "give a file with the one key",
+		}
+	}
+	public, err := ecdsaKey(roots.Keys[0])
+	if err != nil {
+		return undecided(fmt.Errorf("%s: %w", path, err))
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return undecided(fmt.Errorf("%s: %v", path, err))
+	}
+	return c.print(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
 // exportFile gives the policy in the other format, without the signers that are revoked.

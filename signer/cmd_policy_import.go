@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/fragment/policyfile"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
 
 type importOptions struct {
@@ -45,6 +46,7 @@ A FILE that is a PEM public key is printed as the OpenSSH line of the same key.`
 	cmd.Flags().StringVar(&o.mode, "mode", "", "enforce or warn; needed where the file does not say enforce")
 	cmd.Flags().StringArrayVar(&o.clusters, "cluster", nil, "cluster the policy is for, ID or ID=URL (required for a policy, may be repeated)")
 	cmd.Flags().Var(&o.version, "version", "version of the policy (default: the file's policyVersion, or 1)")
+	offer(cmd, "mode", string(trustpolicy.Enforce), string(trustpolicy.Warn))
 	cmd.Flags().StringVar(&o.validFor, "valid-for", "90d", "term of the policy, in days")
 	return cmd
 }
@@ -141,6 +143,9 @@ func (c *cli) importDocument(p policyfile.Policy, o importOptions) ([]byte, erro
 	if len(o.clusters) == 0 {
 		return nil, usage("--cluster is missing: name the cluster the policy is for, or say any")
 	}
+	if err := checkClusters(o.clusters); err != nil {
+		return nil, err
+	}
 	clusters, _, err := clusterMap(o.clusters)
 	if err != nil {
 		return nil, err
@@ -169,6 +174,17 @@ func (c *cli) importDocument(p policyfile.Policy, o importOptions) ([]byte, erro
 		}
 	}
 	return b.Bytes(), nil
+}
+
+// checkClusters wants ids that a policy can name.
+func checkClusters(clusters []string) error {
+	for _, c := range clusters {
+		id, _, _ := strings.Cut(c, "=")
+		if _, err := warrant.ParseTarget("cluster " + id); err != nil && id != trustpolicy.AnyCluster {
+			return usage("--cluster is ID or ID=URL, where an ID is [a-z0-9-], up to 63, not %.80q", c)
+		}
+	}
+	return nil
 }
 
 func importMode(was, given string) (trustpolicy.Mode, error) {

@@ -11,8 +11,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/docs"
 )
 
-func (c *cli) helpCommand() *cobra.Command {
-	topics, err := readTopics()
+func (c *cli) helpCommand(topics map[string]string, err error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]...",
 		Short: "Explain a command or a format",

@@ -1,21 +1,25 @@
 package main
 
 import (
-	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
 func (c *cli) rootCommand() *cobra.Command {
+	topics, err := readTopics()
 	root := &cobra.Command{
-		Use:   "hostwarrant",
-		Short: "Sign what runs on pool hosts, and check it offline",
+		Version: programVersion(),
+		Use:     "hostwarrant",
+		Short:   "Sign what runs on pool hosts, and check it offline",
 		Long: `hostwarrant signs the phase scripts of SSHJoinProfiles and the trust policy that says who may sign,
 and says offline what the cluster would say about an object.
 
 It never touches the network. Data goes to stdout, messages to stderr. Formats are explained by "help TOPIC".
-Exit status: 0 done or verified, 1 refused, 2 wrong usage, 3 could not decide (I/O, key, nothing to verify).`,
+Exit status: 0 done or verified, 1 refused, 2 wrong usage, 3 could not decide (I/O, key, nothing to verify).
+
+Topics of help: ` + wrap(strings.Join(topicNames(topics), ", "), "", 100) + ".",
 		Example: `  hostwarrant init keys
   hostwarrant sign -i profile.yaml --key keys/signer
   hostwarrant verify profile.yaml --policy keys/trust-policy.yaml --root keys/root.pub`,
@@ -28,7 +32,9 @@ Exit status: 0 done or verified, 1 refused, 2 wrong usage, 3 could not decide (I
 		c.initCommand(), c.signCommand(), c.verifyCommand(), c.inspectCommand(),
 		c.lintCommand(), c.policyCommand(), c.statementCommand(), c.sigCommand(), c.versionCommand(),
 	)
-	help := c.helpCommand()
+	root.Flags().Bool("version", false, "print the version, as the version command does")
+	root.SetVersionTemplate(versionText())
+	help := c.helpCommand(topics, err)
 	root.AddCommand(help)
 	root.SetHelpCommand(help)
 	addCompletion(root)
@@ -36,6 +42,7 @@ Exit status: 0 done or verified, 1 refused, 2 wrong usage, 3 could not decide (I
 	for _, cmd := range allCommands(root) {
 		mindArguments(cmd)
 		mindFlags(cmd)
+		offerFormats(cmd)
 	}
 	nameAfter(c.program, root)
 	return root
@@ -65,10 +72,12 @@ func (c *cli) versionCommand() *cobra.Command {
 		Example: `  hostwarrant version`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return c.print([]byte(fmt.Sprintf("hostwarrant %s\n", programVersion())))
+			return c.print([]byte(versionText()))
 		},
 	}
 }
+
+func versionText() string { return "hostwarrant " + programVersion() + "\n" }
 
 // version is what git said when the program was built; the linker fills it in (Makefile).
 var version string

@@ -29,7 +29,7 @@ func (c *cli) printSARIF(all []verdict) error {
 		at.Message = strings.Join(append([]string{d.Message()}, v.Details...), "; ")
 		results = append(results, at)
 	}
-	tool := sarif.Tool{Name: "hostwarrant verify", Version: programVersion()}
+	tool := sarifTool()
 	for _, r := range results {
 		rule := sarif.Rule{ID: r.Rule, Level: r.Level, Summary: "refused: " + r.Rule}
 		if r.Rule == warningRule {

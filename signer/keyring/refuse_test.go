@@ -68,17 +68,17 @@ func TestLoadRefusesKeysThatMayNotSign(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, file := range map[string][]byte{
-		"RSA of 2048 bits in PKCS #8":                 pkcs8(t, small),
-		"RSA of 2048 bits in PKCS #1":                 pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(small)}),
-		"RSA of 2048 bits with a passphrase":          pem.EncodeToMemory(locked),
-		"the public half of RSA of 2048 bits":         []byte(testkit.NewSigner(t, "rsa2048").Line + "\n"),
-		"the public half of RSA of 2048 bits in PEM":  pkix(t, small.Public()),
-		"a curve that SSH does not know":              pkcs8(t, curve),
-		"the public half of such a curve":             pkix(t, curve.Public()),
-		"a key that agrees on secrets and signs not":  pkcs8(t, exchange),
-		"the public half of a key that signs not":     pkix(t, exchange.Public()),
-		"DSA in a file of OpenSSH":                    openSSHFile(ssh.Marshal(struct{ Type string }{"ssh-dss"})),
-		"DSA, whatever its block holds":               pem.EncodeToMemory(&pem.Block{Type: "DSA PRIVATE KEY", Bytes: []byte("x")}),
+		"RSA of 2048 bits in PKCS #8":                pkcs8(t, small),
+		"RSA of 2048 bits in PKCS #1":                pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(small)}),
+		"RSA of 2048 bits with a passphrase":         pem.EncodeToMemory(locked),
+		"the public half of RSA of 2048 bits":        []byte(testkit.NewSigner(t, "rsa2048").Line + "\n"),
+		"the public half of RSA of 2048 bits in PEM": pkix(t, small.Public()),
+		"a curve that SSH does not know":             pkcs8(t, curve),
+		"the public half of such a curve":            pkix(t, curve.Public()),
+		"a key that agrees on secrets and signs not": pkcs8(t, exchange),
+		"the public half of a key that signs not":    pkix(t, exchange.Public()),
+		"DSA in a file of OpenSSH":                   openSSHFile(ssh.Marshal(struct{ Type string }{"ssh-dss"})),
+		"DSA, whatever its block holds":              pem.EncodeToMemory(&pem.Block{Type: "DSA PRIVATE KEY", Bytes: []byte("x")}),
 		"a certificate of RSA of 2048 bits":          ssh.MarshalAuthorizedKey(&certificate),
 	} {
 		t.Run(name, func(t *testing.T) {
