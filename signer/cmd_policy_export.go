@@ -43,6 +43,9 @@ func (c *cli) policyExport(path string, o exportOptions) error {
 	if err != nil {
 		return undecided(err)
 	}
+	if err := notPrivate(path, path, data); err != nil {
+		return err
+	}
 	if roots, err := trustpolicy.ParseRoots(data); err == nil {
 		return c.exportRoot(path, roots)
 	}

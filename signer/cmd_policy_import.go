@@ -56,6 +56,9 @@ func (c *cli) policyImport(path string, o importOptions) error {
 	if err != nil {
 		return undecided(err)
 	}
+	if err := notPrivate(path, path, text); err != nil {
+		return err
+	}
 	if isPEM(text) {
 		return c.importRoot(path, text)
 	}

@@ -160,6 +160,9 @@ func (c *cli) statementVerify(path string, t trust, linkPaths []string) error {
 		return err
 	}
 	d := c.judgeStatement(filepath.Base(path), statement.Signed{Text: text, Signatures: signatures}, chain, anchor.Roots, t.cluster)
+	if !d.Allowed() {
+		d.Hint = offlineHint(d.Reason, d.Hint)
+	}
 	if err := c.printVerdicts([]verdict{{Path: path, Decision: d}}, "text"); err != nil {
 		return err
 	}
@@ -172,6 +175,11 @@ func (c *cli) statementVerify(path string, t trust, linkPaths []string) error {
 // judgeStatement decides as a host of the cluster would, but for what only the host remembers.
 func (c *cli) judgeStatement(name string, signed statement.Signed, chain []statement.Signed, anchor *trustpolicy.Roots, cluster string) decision.Decision {
 	const kind = "Statement"
+	// check: StatementRejected: what is no statement has no signatures to speak of
+	if !statement.Is(signed.Text) {
+		return decision.Errorf(decision.StatementRejected, "is no statement: its first line does not say so").
+			Try("a trust policy is verified with hostwarrant policy verify").Denied(kind, name)
+	}
 	roots, err := anchor.Follow(chain)
 	if err != nil {
 		return decision.From(err).Denied(kind, name)
@@ -187,7 +195,8 @@ func (c *cli) judgeStatement(name string, signed statement.Signed, chain []state
 	}
 	// check: StatementRejected: a statement for another cluster must not pass for one of this
 	if cluster != "" && s.Cluster != "" && s.Cluster != cluster {
-		return decision.Errorf(decision.StatementRejected, "is for cluster %s", s.Cluster).Denied(kind, name)
+		return decision.Errorf(decision.StatementRejected, "is for cluster %s, not %.80s", s.Cluster, cluster).
+			Try("give the id of the cluster to answer for with --cluster").Denied(kind, name)
 	}
 	return decision.Admit(kind, name, fmt.Sprintf("%s, serial %d, %s", s.Kind, s.Serial, placeOf(s)))
 }

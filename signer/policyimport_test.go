@@ -123,6 +123,8 @@ revoked: {fragmentSigners: ["key:` + gone + `"]}
 		"a changed file":             {[]string{"import", w.write("changed.json", strings.Replace(w.read(exported), `"policyVersion": 3`, `"policyVersion": 4`, 1)), "--root", root, "--cluster", "a"}, exitRefused, "Tampered"},
 		"no policy file":             {[]string{"import", policy, "--cluster", "a"}, exitUndecided, "Malformed"},
 		"a missing file":             {[]string{"import", "missing", "--cluster", "a"}, exitUndecided, "missing"},
+		"import a private key":       {[]string{"import", key}, exitUndecided, "is a private key"},
+		"export a private key":       {[]string{"export", key}, exitUndecided, "is a private key"},
 		"export of two roots":        {[]string{"export", w.write("two.pub", w.alice.Line+"\n"+w.bob.Line+"\n")}, exitUndecided, "two.pub holds 2 keys"},
 		"export without a key":       {[]string{"export", policy}, exitUsage, "either --key"},
 		"export with both":           {[]string{"export", policy, "--key", key, "--like", exported}, exitUsage, "either --key"},

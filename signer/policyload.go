@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
@@ -55,13 +56,17 @@ func readPublic(flag, path string) ([]byte, error) {
 	if err != nil {
 		return nil, undecided(fmt.Errorf("reading %s: %v", flag, err))
 	}
-	if bytes.Contains(text, []byte(" PRIVATE KEY-----")) {
-		return nil, &failure{
-			code: exitUndecided, err: fmt.Errorf("%s %s is a private key, and a public one is wanted", flag, path),
-			hint: "give " + strings.TrimSuffix(path, ".key") + ".pub, and keep the private key where it signs",
-		}
+	return text, notPrivate(flag+" "+path, path, text)
+}
+
+func notPrivate(what, path string, text []byte) error {
+	if !bytes.Contains(text, []byte(" PRIVATE KEY-----")) {
+		return nil
 	}
-	return text, nil
+	return &failure{
+		code: exitUndecided, err: fmt.Errorf("%s is a private key, and a public one is wanted", what),
+		hint: "give " + strings.TrimSuffix(path, ".key") + ".pub, and keep the private key where it signs",
+	}
 }
 
 // readPolicy reads a TrustPolicy object, or a document with its signatures in FILE.sig.
@@ -74,6 +79,12 @@ func (c *cli) readPolicy(path string) (*object.TrustPolicy, error) {
 }
 
 func (c *cli) readPolicyBytes(path string, data []byte) (*object.TrustPolicy, error) {
+	if statement.Is(data) {
+		return nil, &failure{
+			code: exitUndecided, err: fmt.Errorf("%s is a statement, not a trust policy", path),
+			hint: "hostwarrant statement verify " + path + " --root FILE",
+		}
+	}
 	if isDetached(data) {
 		signatures, err := readFile(path + ".sig")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -170,7 +181,7 @@ func offlineHint(reason decision.Reason, hint string) string {
 	switch reason {
 	case decision.PolicyWrongCluster:
 		return "give the id of the cluster to answer for with --cluster; hostwarrant inspect shows those of the policy"
-	case decision.PolicyUnsigned:
+	case decision.PolicyUnsigned, decision.ThresholdNotMet:
 		return "check that --root holds the keys that signed, which hostwarrant inspect shows; else: " + hint
 	}
 	return hint

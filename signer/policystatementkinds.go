@@ -148,6 +148,9 @@ were revoked earlier too. They come from --fingerprint, or from revoked.signers 
 				}
 				all = append(all, in.Policy.RevokedSigners()...)
 			}
+			if len(all) == 0 {
+				return usage("nothing is revoked: give --fingerprint, or a --policy that revokes a signer")
+			}
 			s := n.statement(c, statement.KindRevoke)
 			s.Revoke = slices.Compact(slices.Sorted(slices.Values(all)))
 			return c.makeStatement(n, s)
@@ -192,6 +195,9 @@ come from --floor, or from those of a verified --policy.`,
 				}
 				all[profile] = serial
 			}
+			if len(all) == 0 {
+				return usage("there is no floor: give --floor, or a --policy that has some")
+			}
 			s := n.statement(c, statement.KindFloor)
 			for _, profile := range sortedKeys(all) {
 				s.Floors = append(s.Floors, statement.Floor{Profile: profile, Serial: all[profile]})
@@ -225,6 +231,9 @@ scripts at it: the way back from a serial that was used up by a slip.`,
 					return usage("--digest is PHASE=HEX, each phase once, not %.80q", d)
 				}
 				r.SHA256[at] = digest
+			}
+			if len(digests) == 0 {
+				return usage("give the --digest of each phase's script at the serial of --mark")
 			}
 			s := n.statement(c, statement.KindReset)
 			r.Mark = int64(mark)
