@@ -38,20 +38,20 @@ func (c *cli) addSignature(namespace string, text []byte, have []string, key ssh
 	s := &cosigned{at: -1, had: len(have)}
 	for i, block := range have {
 		own, err := standing(namespace, text, block, key.PublicKey())
-		switch {
-		case own && s.at < 0:
-			s.at = len(s.all)
-		case own:
-			s.dropped = append(s.dropped, i)
-			continue
-		case err != nil && replace:
+		if err != nil && replace {
 			c.say("note", "signatures[%d] is dropped: %s", i, decision.From(err).What)
+		}
+		if err != nil && replace || own && s.at >= 0 {
 			s.dropped = append(s.dropped, i)
 			continue
+		}
 		// check: SignatureInvalid: whoever signs next must not pass on what no reader will take
-		case err != nil:
+		if err != nil {
 			return nil, decision.From(err).At(fmt.Sprintf("signatures[%d]", i)).
 				Try("--replace drops the signatures that are not of this text; their keys then sign again")
+		}
+		if own {
+			s.at = len(s.all)
 		}
 		s.all = append(s.all, block)
 	}
