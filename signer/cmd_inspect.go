@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
@@ -114,7 +118,7 @@ func (f *warrantFact) text() string {
 			until = "," + until
 		}
 	}
-	return fmt.Sprintf("serial %d%s%s, for %s, %d parameters, at most %d s", f.Serial, from, until, strings.Join(f.Targets, ", "), len(f.Params), f.Timeout)
+	return fmt.Sprintf("serial %d%s%s, for %s, %s, at most %d s", f.Serial, from, until, strings.Join(f.Targets, ", "), plural(len(f.Params), "parameter"), f.Timeout)
 }
 
 type signatureFact struct {
@@ -161,6 +165,10 @@ func (c *cli) findings(in input) ([]finding, error) {
 			}
 		}
 		return []finding{f}, nil
+	}
+	if statement.Is(in.data) {
+		f, err := describeStatement(in)
+		return []finding{f}, err
 	}
 	if isDetached(in.data) {
 		t, err := c.readPolicyBytes(in.path, in.data)
@@ -230,13 +238,42 @@ func describeObject(f finding, o manifest.Object) finding {
 	return f
 }
 
+// describeStatement shows a root statement and the signatures in FILE.sig.
+func describeStatement(in input) (finding, error) {
+	f := finding{Path: in.path, Kind: "Statement", Name: filepath.Base(in.path)}
+	s, err := statement.Parse(in.data)
+	if err != nil {
+		f.Problem = err.Error()
+		return f, nil //nolint:nilerr // the finding tells it
+	}
+	f.Facts = []fact{
+		{"kind", string(s.Kind)},
+		{"serial", strconv.FormatInt(s.Serial, 10)},
+		{"issued", stamp(time.Unix(s.Issued, 0))},
+		{"for", strings.Join(placesOf(s), ", ")},
+	}
+	signatures, err := readFile(in.path + ".sig")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	f.Parts = []signedBytes{describePart("statement", statement.Namespace, in.data, blocks(string(signatures)))}
+	return f, nil
+}
+
+func placesOf(s *statement.Statement) []string {
+	if s.Cluster == "" {
+		return s.Targets
+	}
+	return append([]string{"cluster " + s.Cluster}, s.Targets...)
+}
+
 // describePolicy shows a policy that nobody verified; so it reads no more than what people compare.
 func describePolicy(f finding, t *object.TrustPolicy) finding {
 	d, err := readOutline(t.Document)
 	if err != nil {
 		f.Problem = err.Error()
 	}
-	f.Facts = append(f.Facts, fact{"version", fmt.Sprint(d.Version)}, fact{"mode", d.Mode}, fact{"issued", d.Issued}, fact{"expires", d.Expires})
+	f.Facts = append(f.Facts, fact{"version", fmt.Sprint(d.Version)}, fact{"rootVersion", fmt.Sprintf("%d, %s in the object", d.RootVersion, plural(len(t.RootChain), "root link"))}, fact{"mode", d.Mode}, fact{"issued", d.Issued}, fact{"expires", d.Expires})
 	for _, id := range sortedKeys(d.Clusters) {
 		f.Facts = append(f.Facts, fact{"cluster", id})
 	}

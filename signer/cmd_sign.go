@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
@@ -82,6 +83,8 @@ func (o signOptions) check(paths []string) error {
 		return usage("--force goes with -o")
 	case o.out != "" && len(paths) > 1:
 		return usage("-o takes one PATH")
+	case slices.Contains([]string{"text", "json", "yaml", "sarif"}, o.out):
+		return usage("-o names a file here: a format is not chosen; write ./%s if that is the file's name", o.out)
 	case o.add && o.replace:
 		return usage("--add and --replace exclude each other")
 	case o.add && (o.fixCRLF || o.terms.over(terms{}).given() || o.terms.file != ""):
@@ -133,6 +136,7 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 		return err
 	}
 	var all []signed
+	var advice []string
 	for _, path := range paths {
 		s := &signing{c: c, keys: keys, terms: o.terms.over(given), others: o.othersMode(), fixCRLF: o.fixCRLF, judge: j}
 		one, err := s.path(path, o)
@@ -140,8 +144,15 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 			return err
 		}
 		all = append(all, one)
+		advice = append(advice, s.advice...)
 	}
-	return c.deliver(all, o)
+	if err := c.deliver(all, o); err != nil {
+		return err
+	}
+	for _, text := range advice {
+		c.say("warning", "%s", text)
+	}
+	return nil
 }
 
 // given are the terms of --warrant.
@@ -213,6 +224,9 @@ func (s *signing) path(path string, o signOptions) (signed, error) {
 			text, files, err := s.directory(path, o)
 			return signed{text, files}, err
 		}
+	}
+	if o.dir != (dirOptions{}) {
+		return signed{}, usage("--profile and --version are for directories; in %s the object says both", path)
 	}
 	data, err := s.c.read(path)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
-	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
@@ -38,7 +37,14 @@ type signing struct {
 	fixCRLF bool
 	judge   *judge // nil where no policy is given
 
-	stale bool // an earlier signature was of other bytes
+	stale   bool     // an earlier signature was of other bytes
+	subject string   // what is being signed, for messages
+	advice  []string // said once the whole command has worked
+}
+
+// advise keeps a message until nothing can be refused any more: advice before a refusal is noise.
+func (s *signing) advise(format string, args ...any) {
+	s.advice = append(s.advice, fmt.Sprintf(format, args...))
 }
 
 // othersMode says what becomes of signatures by other keys.
@@ -122,7 +128,8 @@ func (s *signing) warrants(d *draft) (map[script.Phase]*warrant.Warrant, error) 
 	for _, phase := range d.phases() {
 		w, err := warrant.Find(d.scripts[phase])
 		if err != nil {
-			return nil, decision.From(err).At(string(phase))
+			return nil, decision.From(err).At(string(phase)).
+				Try("mend the line, or delete the #warrant: lines and sign with --serial and --target; hostwarrant help warrant")
 		}
 		if w != nil {
 			before[phase] = w
@@ -132,7 +139,7 @@ func (s *signing) warrants(d *draft) (map[script.Phase]*warrant.Warrant, error) 
 		if s.others == onlyAdd {
 			return nil, nil // the first signer was told
 		}
-		s.c.say("warning", "%s/%s: signed without a warrant: anyone who carries it can run it on any host, for ever; give --serial and --target", object.KindJoinProfile, shown(d.name))
+		s.advise("%s: signed without a warrant: anyone who carries it can run it on any host, for ever; give --serial and --target", s.subject)
 		return nil, nil
 	}
 	all := map[script.Phase]*warrant.Warrant{}
@@ -160,9 +167,15 @@ func (s *signing) sign(d *draft) error {
 		d.signatures[phase] = text
 	}
 	w, err := warrant.Find(d.scripts[script.Join])
-	if err == nil && w != nil && s.stale && s.terms.Serial == nil {
-		s.c.say("warning", "%s/%s: the scripts are not what was signed before: if serial %d is out, cluster and hosts refuse other bytes under it; give --serial %d",
-			object.KindJoinProfile, shown(d.name), w.Serial, w.Serial+1)
+	if err != nil || w == nil {
+		return nil //nolint:nilerr // what is wrong with a warrant was said before
+	}
+	if s.stale && s.terms.Serial == nil {
+		s.advise("%s: the scripts are not what was signed before: if serial %d is out, cluster and hosts refuse other bytes under it; give --serial %d",
+			s.subject, w.Serial, w.Serial+1)
+	}
+	if !w.Never && s.c.now().Unix() >= w.NotAfter {
+		s.advise("%s: the warrant of join ended at %s: nobody will run it; --serial %d brings a new validity", s.subject, stamp(time.Unix(w.NotAfter, 0)), w.Serial+1)
 	}
 	return nil
 }
@@ -220,7 +233,7 @@ func (s *signing) kept(d *draft, phase script.Phase) ([]string, error) {
 			e.What = fmt.Sprintf("the signature by %s: %s", name, e.What)
 			return nil, e.Try(next)
 		}
-		s.c.say("note", "%s: the signature by %s no longer covers the script, dropped", phase, name)
+		s.c.say("note", "%s: %s: the signature by %s no longer covers the script, dropped", s.subject, phase, name)
 	}
 	return kept, nil
 }

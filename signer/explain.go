@@ -27,8 +27,11 @@ func explain(all []verdict) {
 			continue
 		}
 		v.place(phase)
+		if v.Decision.Reason == decision.SignatureMalformed {
+			v.explainStyle("signatures", phase)
+		}
 		if changed(v.Decision.Reason) {
-			v.explainStyle(phase)
+			v.explainStyle("scripts", phase)
 			v.explainDifference(phase, all)
 		}
 	}
@@ -69,18 +72,21 @@ func (v *verdict) detail(format string, args ...any) {
 }
 
 // explainStyle names a way of writing that changes the bytes of what is written.
-func (v *verdict) explainStyle(phase script.Phase) {
-	n := v.script(phase)
+func (v *verdict) explainStyle(field string, phase script.Phase) {
+	if v.node == nil {
+		return
+	}
+	n := v.node.Path("spec", field, string(phase))
 	if n == nil {
 		return
 	}
-	at := fmt.Sprintf("spec.scripts.%s, line %d", phase, n.Line)
+	at := fmt.Sprintf("spec.%s.%s, line %d", field, phase, n.Line)
 	lost := v.Decision.Reason == decision.NewlineChanged
 	switch {
 	case n.Style == manifest.Folded:
-		v.detail("%s: the script is a folded block scalar (>), which joins lines: write it with |", at)
+		v.detail("%s: it is a folded block scalar (>), which joins lines: write it with |", at)
 	case n.Style == manifest.Plain, n.Style == manifest.Single:
-		v.detail("%s: the script is written without a block scalar, which joins lines: write it with |", at)
+		v.detail("%s: it is written without a block scalar, which joins lines: write it with |", at)
 	case n.Style == manifest.LiteralB && lost && n.Chomp == '-':
 		v.detail("%s: the block scalar says |-, which drops the final newline: write it with |", at)
 	case n.Style == manifest.LiteralB && lost && n.Chomp == '+':

@@ -69,6 +69,10 @@ func TestVerifyNamesWhatHappenedToAScript(t *testing.T) {
 			replace("      echo install\n", "      echo install  \n"), "BytesChanged",
 			[]string{"spaces were added at the end of line 2"},
 		},
+		"a folded signature": {
+			replace("    join: |\n      -----BEGIN", "    join: >\n      -----BEGIN"), "SignatureMalformed",
+			[]string{"spec.signatures.join, line ", "it is a folded block scalar (>)"},
+		},
 		"a byte": {
 			replace("echo leave", "echo Leave"), "BytesChanged",
 			[]string{"leave: BytesChanged", "the signed bytes are those of", "line 2, column 6: signed \"leave\", here \"Leave\""},

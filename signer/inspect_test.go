@@ -60,3 +60,23 @@ func TestInspectShowsHostsDirectoriesAndProblems(t *testing.T) {
 		t.Errorf("exit %d, %s", r.code, r.err)
 	}
 }
+
+func TestInspectShowsStatements(t *testing.T) {
+	w := newWorld(t)
+	path := w.path("floor.statement")
+	args := []string{"statement", "sign", "floor", "--serial", "4", "--floor", "tls=40", "--cluster", "prod-1", "--key", w.key("root", w.root), "-o", path}
+	if r := w.hostwarrant(args...); r.code != exitDone {
+		t.Fatal(r.err)
+	}
+	r := w.hostwarrant("inspect", path)
+	for _, says := range []string{"kind: floor", "serial: 4", "for: cluster prod-1", w.root.Fingerprint + ", namespace hostwarrant-statement, sha512, covers: yes"} {
+		if r.code != exitDone || !strings.Contains(r.out, says) {
+			t.Errorf("want %q, got exit %d, %s%s", says, r.code, r.out, r.err)
+		}
+	}
+	wantRefused(t, w.hostwarrant("verify", path, "--policy", w.policy, "--root", w.pubs), "Malformed")
+	broken := w.hostwarrant("inspect", w.write("broken.statement", strings.Replace(w.read(path), "serial 4", "serial 04", 1)))
+	if broken.code != exitDone || !strings.Contains(broken.out, "problem: ") {
+		t.Errorf("exit %d, %s", broken.code, broken.out)
+	}
+}

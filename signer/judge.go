@@ -11,6 +11,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
 )
@@ -40,6 +41,11 @@ func (j *judge) input(in input) []verdict {
 	if in.dir != nil {
 		d, p := j.scripts(in.dir)
 		return []verdict{{Path: in.path, Decision: d, profile: p}}
+	}
+	if statement.Is(in.data) {
+		v := inFile(in, errors.New("is a root statement, not an object of a cluster"))
+		v.Decision.Hint = "hostwarrant statement verify FILE --root ROOTS"
+		return []verdict{v}
 	}
 	f, err := manifest.Read(in.data)
 	if err != nil {
@@ -168,15 +174,25 @@ func (j *judge) scripts(d *scriptDir) (decision.Decision, *object.JoinProfile) {
 	if err != nil {
 		return decision.From(err).Denied(meta.Kind, meta.Name), nil
 	}
-	return j.raw(meta, raw)
+	decided, p := j.raw(meta, raw)
+	// In the cluster there is a file to sign; here it is the directory.
+	decided.Hint = strings.Replace(decided.Hint, "hostwarrant sign -i FILE", "hostwarrant sign DIR", 1)
+	return decided, p
 }
 
 // unreadable refuses what may be read in more than one way, or not at all.
 func unreadable(meta object.Meta, err error) verdict {
-	v := verdict{Decision: decision.Errorf(decision.Malformed, "%v", err).Denied(meta.Kind, meta.Name)}
-	if e, ok := errors.AsType[*manifest.Error](err); ok && e.Line > 0 {
+	v := verdict{Decision: malformedAt(err).Denied(meta.Kind, meta.Name)}
+	if e, ok := errors.AsType[*manifest.Error](err); ok {
 		v.Line = e.Line
-		v.Decision.Where, v.Decision.What = fmt.Sprintf("line %d, column %d", e.Line, e.Col), e.What
 	}
 	return v
+}
+
+// malformedAt says where a text cannot be read.
+func malformedAt(err error) *decision.Error {
+	if e, ok := errors.AsType[*manifest.Error](err); ok && e.Line > 0 {
+		return decision.Errorf(decision.Malformed, "%s", e.What).At(fmt.Sprintf("line %d, column %d", e.Line, e.Col))
+	}
+	return decision.Errorf(decision.Malformed, "%v", err)
 }

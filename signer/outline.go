@@ -9,6 +9,7 @@ import (
 // outline is what is shown of a policy document that nobody verified. Nothing is decided by it.
 type outline struct {
 	Version         int
+	RootVersion     int `yaml:"rootVersion"`
 	Issued, Expires string
 	Mode            string
 	Clusters        map[string]any

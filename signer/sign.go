@@ -18,11 +18,11 @@ import (
 func (s *signing) file(path string, data []byte) ([]byte, error) {
 	f, err := manifest.Read(data)
 	if err != nil {
-		return nil, refused(path, decision.Errorf(decision.Malformed, "%v", err))
+		return nil, refused(path, malformedAt(err))
 	}
 	objects, err := f.Objects()
 	if err != nil {
-		return nil, refused(path, decision.Errorf(decision.Malformed, "%v", err))
+		return nil, refused(path, malformedAt(err))
 	}
 	drafts := map[int]*draft{}
 	for i, o := range objects {
@@ -30,8 +30,9 @@ func (s *signing) file(path string, data []byte) ([]byte, error) {
 			s.c.say("note", "%s: %s is not signed: only SSHJoinProfile holds phase scripts", place(path, o.Where), objectName(o))
 			continue
 		}
+		s.subject = place(path, o.Where) + ": " + objectName(o)
 		if f, drafts[i], err = s.object(f, i, o); err != nil {
-			return nil, inContext(place(path, o.Where)+": "+objectName(o), err)
+			return nil, inContext(s.subject, err)
 		}
 	}
 	if len(drafts) == 0 {
@@ -113,11 +114,11 @@ func write(f *manifest.File, i int, d *draft, p *object.JoinProfile) (*manifest.
 
 func parseProfile(o manifest.Object) (*object.JoinProfile, error) {
 	if err := o.Node.Check(); err != nil {
-		return nil, decision.Errorf(decision.Malformed, "%v", err)
+		return nil, malformedAt(err)
 	}
 	raw, err := o.Node.JSON()
 	if err != nil {
-		return nil, decision.Errorf(decision.Malformed, "%v", err)
+		return nil, malformedAt(err)
 	}
 	return object.ParseJoinProfile(raw)
 }
@@ -133,8 +134,9 @@ func (s *signing) check(path string, f *manifest.File, count int, drafts map[int
 		return undecided(fmt.Errorf("%s: the output holds other objects than the input", path))
 	}
 	for _, i := range slices.Sorted(maps.Keys(drafts)) {
+		s.subject = place(path, objects[i].Where) + ": " + objectName(objects[i])
 		if err := s.checkObject(objects[i], drafts[i]); err != nil {
-			return refused(place(path, objects[i].Where)+": "+objectName(objects[i]), err)
+			return refused(s.subject, err)
 		}
 	}
 	return nil
@@ -173,8 +175,7 @@ func (s *signing) covered(p *object.JoinProfile, d *draft) error {
 			}
 		}
 		if sshsig.IsSecurityKey(signatures[0].PublicKey()) {
-			s.c.say("warning", "%s/%s: %s: the first signature is by a security key, which karpenter-provider-ssh cannot verify: let another key sign too, it is put first",
-				p.Kind, shown(p.Name), phase)
+			s.advise("%s: %s: the first signature is by a security key, which karpenter-provider-ssh cannot verify: let another key sign too, it is put first", s.subject, phase)
 		}
 	}
 	_, err := verify.Warrants(p)

@@ -151,6 +151,10 @@ func TestSignUsage(t *testing.T) {
 		"--add with CR LF":    {"sign", path, "--key", key, "--add", "--fix-crlf"},
 		"--add and --replace": {"sign", path, "--key", key, "--add", "--replace"},
 		"--policy alone":      {"sign", path, "--key", key, "--policy", w.policy},
+		"--cluster alone":     {"sign", path, "--key", key, "--cluster", "x"},
+		"--profile of a file": {"sign", path, "--key", key, "--profile", "x"},
+		"--version of a file": {"sign", path, "--key", key, "--version", "3"},
+		"-o as a format":      {"sign", path, "--key", key, "-o", "json"},
 		"no serial":           {"sign", path, "--key", key, "--target", "any"},
 		"no target":           {"sign", path, "--key", key, "--serial", "1"},
 		"a bad target":        {"sign", path, "--key", key, "--serial", "1", "--target", "class"},
@@ -267,25 +271,25 @@ func TestSignDirectoryWritesSignaturesAndPrintsAProfile(t *testing.T) {
 func TestSignWarnsOfASecurityKeyInFront(t *testing.T) {
 	w := newWorld(t)
 	sk := testkit.NewSigner(t, "sk-ed25519")
-	var errs strings.Builder
-	sign := func(others othersMode, key testkit.Signer, text string) string {
+	sign := func(others othersMode, key testkit.Signer, text string) (out, advice string) {
 		t.Helper()
-		s := &signing{c: &cli{err: &errs, now: testkit.Now}, keys: []ssh.Signer{key}, others: others}
-		out, err := s.file("p.yaml", []byte(text))
+		s := &signing{c: &cli{err: &strings.Builder{}, now: testkit.Now}, keys: []ssh.Signer{key}, others: others}
+		data, err := s.file("p.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(out)
+		return string(data), strings.Join(s.advice, "\n")
 	}
-	alone := sign(keepValid, sk, plainProfile)
-	if !strings.Contains(errs.String(), "the first signature is by a security key") {
-		t.Errorf("want a warning, got %q", errs.String())
+	const says = "the first signature is by a security key"
+	alone, advice := sign(keepValid, sk, plainProfile)
+	if !strings.Contains(advice, says) {
+		t.Errorf("want a warning, got %q", advice)
 	}
-	errs.Reset()
-	behind := sign(onlyAdd, sk, sign(keepValid, w.alice, plainProfile))
-	before := sign(onlyAdd, w.alice, alone)
-	if strings.Contains(errs.String(), "security key") {
-		t.Errorf("want no warning where another key stands first: %q", errs.String())
+	first, _ := sign(keepValid, w.alice, plainProfile)
+	behind, one := sign(onlyAdd, sk, first)
+	before, other := sign(onlyAdd, w.alice, alone)
+	if strings.Contains(one+other, says) {
+		t.Errorf("want no warning where another key stands first: %q %q", one, other)
 	}
 	wantVerified(t, w.verify(behind))
 	wantVerified(t, w.verify(before))

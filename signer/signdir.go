@@ -50,13 +50,13 @@ func (s *signing) directory(dir string, o signOptions) ([]byte, []output.Change,
 		return nil, nil, err
 	}
 	d := read.draft(name)
-	context := dir + ": " + object.KindJoinProfile + "/" + name
+	s.subject = dir + ": " + object.KindJoinProfile + "/" + name
 	if err := s.signDraft(d, read, o.dir.version); err != nil {
-		return nil, nil, inContext(context, err)
+		return nil, nil, inContext(s.subject, err)
 	}
 	profile, err := s.profile(d)
 	if err != nil {
-		return nil, nil, refused(context, err)
+		return nil, nil, refused(s.subject, err)
 	}
 	return profile, read.changes(dir, d), nil
 }

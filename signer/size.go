@@ -33,7 +33,7 @@ func (s *signing) fits(o manifest.Object) error {
 			Try("let install fetch by digest what is large")
 	}
 	if size := stored.Len() + annotations(o); size > maxAnnotations {
-		s.c.say("warning", "%s takes %d bytes, too many for the annotation that kubectl apply writes: use kubectl apply --server-side", objectName(o), stored.Len())
+		s.advise("%s: it takes %d bytes, too many for the annotation that kubectl apply writes: use kubectl apply --server-side", s.subject, stored.Len())
 	}
 	return nil
 }

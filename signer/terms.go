@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
@@ -20,7 +21,7 @@ import (
 // both, and then the flags win. What is not said is taken from the block that a script has already.
 type terms struct {
 	Profile   string                      `yaml:"profile"`
-	Serial    *int64                      `yaml:"serial"`
+	Serial    *serial                     `yaml:"serial"`
 	NotBefore string                      `yaml:"notBefore"`
 	ValidFor  string                      `yaml:"validFor"`
 	Targets   []string                    `yaml:"targets"`
@@ -35,6 +36,32 @@ type phaseTerms struct {
 	Targets  []string `yaml:"targets"`
 	Params   []string `yaml:"params"`
 }
+
+// serial is a number as a warrant has it: YAML alone would take 010 for 8.
+type serial int64
+
+// UnmarshalYAML takes the one spelling of a number.
+func (s *serial) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind != yaml.ScalarNode || n.Style != 0 {
+		return fmt.Errorf("line %d: the serial is not a number", n.Line)
+	}
+	return s.Set(n.Value)
+}
+
+// Set takes the one spelling of a number: 0, or digits that do not begin with 0, up to 15.
+func (s *serial) Set(text string) error {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || strconv.FormatInt(v, 10) != text || v < 0 || len(text) > 15 {
+		return fmt.Errorf("%.40q is not a serial: 0, or up to 15 digits that do not begin with 0", text)
+	}
+	*s = serial(v)
+	return nil
+}
+
+func (s *serial) String() string { return strconv.FormatInt(int64(*s), 10) }
+
+// Type names the value in usage texts.
+func (s *serial) Type() string { return "number" }
 
 // termsFile is the file beside the scripts of a directory.
 const termsFile = "warrant.yaml"
@@ -52,7 +79,9 @@ func parseTerms(text []byte) (terms, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&t); err != nil && !errors.Is(err, io.EOF) {
-		return terms{}, errors.New(strings.Join(strings.Fields(err.Error()), " "))
+		// The library names our own type, which is nothing to a reader.
+		text := strings.ReplaceAll(strings.Join(strings.Fields(err.Error()), " "), " in type main.", " in ")
+		return terms{}, errors.New(strings.TrimPrefix(text, "yaml: unmarshal errors: "))
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return terms{}, errors.New("holds more than one YAML document")
@@ -68,7 +97,7 @@ func parseTerms(text []byte) (terms, error) {
 // termFlags are the flags that say the same as warrant.yaml.
 type termFlags struct {
 	file                string
-	serial              int64
+	serial              serial
 	notBefore, validFor string
 	targets, params     []string
 	flags               *pflag.FlagSet
@@ -77,7 +106,7 @@ type termFlags struct {
 func (f *termFlags) add(flags *pflag.FlagSet) {
 	f.flags = flags
 	flags.StringVar(&f.file, "warrant", "", "file of warrant terms (default for a directory: its warrant.yaml)")
-	flags.Int64Var(&f.serial, "serial", 0, "serial of this version; it may only rise")
+	flags.Var(&f.serial, "serial", "serial of this version; it may only rise")
 	flags.StringVar(&f.validFor, "valid-for", "", "how long install and join may be run, in days (default 90d with a new serial)")
 	flags.StringVar(&f.notBefore, "not-before", "", "time from which the scripts may run, RFC 3339 in UTC, or none (default: this hour, with a new validity)")
 	flags.StringArrayVar(&f.targets, "target", nil, `where they may run: any, "class LABEL", "host SHA256:…" or "cluster ID" (may be repeated)`)
@@ -118,7 +147,12 @@ func (t terms) warrant(profile string, phase script.Phase, before *warrant.Warra
 	}
 	w.Profile, w.Phase = profile, phase
 	if t.Serial != nil {
-		w.Serial = *t.Serial
+		w.Serial = int64(*t.Serial)
+	}
+	// check: SerialRollback: what cluster and hosts refuse, and a slip: a warrant.yaml that was not raised
+	if before != nil && w.Serial < before.Serial {
+		return nil, decision.Errorf(decision.SerialRollback, "the serial would fall from %d to %d", before.Serial, w.Serial).At(string(phase)).
+			Try(fmt.Sprintf("give --serial %d, or raise it in %s", before.Serial+1, termsFile))
 	}
 	if before == nil && t.Serial == nil {
 		return nil, usage("a new warrant needs a serial: give --serial N, or serial in %s", termsFile)
@@ -150,7 +184,7 @@ func (t terms) place(w *warrant.Warrant, own phaseTerms) error {
 	for _, text := range targets {
 		target, err := warrant.ParseTarget(text)
 		if err != nil {
-			return usage("target %.80q: %v", text, err)
+			return usage("target %.80q: %s", text, decision.From(err).What)
 		}
 		w.Targets = append(w.Targets, target)
 	}
@@ -163,7 +197,7 @@ func (t terms) place(w *warrant.Warrant, own phaseTerms) error {
 	for _, text := range params {
 		param, err := warrant.ParseParam(text)
 		if err != nil {
-			return usage("param %.80q: %v", text, err)
+			return usage("param %.80q: %s", text, decision.From(err).What)
 		}
 		w.Params = append(w.Params, param)
 	}

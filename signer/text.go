@@ -24,4 +24,17 @@ func shown(s string) string {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // objectName names an object of a file, whatever its author wrote.
-func objectName(o manifest.Object) string { return shown(o.Kind) + "/" + shown(o.Name) }
+func objectName(o manifest.Object) string {
+	if o.Kind == "" {
+		return "an object without a kind"
+	}
+	return shown(o.Kind) + "/" + shown(o.Name)
+}
+
+// plural counts things: 1 parameter, 2 parameters.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

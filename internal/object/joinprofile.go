@@ -90,7 +90,7 @@ func (p *JoinProfile) complete() error {
 	for _, phase := range []script.Phase{script.Install, script.Join, script.Leave} {
 		// check: Malformed: an empty script in an envelope means the host's kept copy, not these bytes
 		if p.Scripts[phase] == "" {
-			return malformed("spec.scripts."+string(phase), "is missing or empty")
+			return malformed("spec.scripts."+string(phase), "is missing or empty").Try("a profile has install, join and leave scripts")
 		}
 	}
 	for _, phase := range script.Phases() {
