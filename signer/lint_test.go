@@ -149,3 +149,14 @@ func TestLintNamesFilesThatItCannotRead(t *testing.T) {
 		t.Errorf("exit %d: %s", r.code, r.err)
 	}
 }
+
+// Code scanning keeps the findings of a tool together by its name.
+func TestSARIFHasOneToolName(t *testing.T) {
+	w := newWorld(t)
+	path := w.write("p.json", w.profile(goodScripts(), w.signedBy(w.alice, goodScripts())))
+	for _, args := range [][]string{{"lint", path, "-o", "sarif"}, {"verify", path, "--policy", w.policy, "--root", w.pubs, "-o", "sarif"}} {
+		if r := w.hostwarrant(args...); !strings.Contains(r.out, `"name": "hostwarrant"`) {
+			t.Errorf("%s: got %s%s", args[0], r.out, r.err)
+		}
+	}
+}
