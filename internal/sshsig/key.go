@@ -39,9 +39,6 @@ func IsSecurityKey(key ssh.PublicKey) bool {
 	return key.Type() == ssh.KeyAlgoSKED25519 || key.Type() == ssh.KeyAlgoSKECDSA256
 }
 
-// Fingerprint is the OpenSSH form "SHA256:…", by which people tell keys apart.
-func Fingerprint(key ssh.PublicKey) string { return ssh.FingerprintSHA256(key) }
-
 // ParsePublicKey reads one OpenSSH public key line, "type base64 [comment]", of
 // a key that may vouch for something. Options, certificates, other spacing and
 // other encodings of a key are errors; each error carries its Reason.

@@ -24,8 +24,7 @@ const (
 )
 
 var (
-	clusterID   = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
-	fingerprint = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
+	clusterID = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 	// label is a Kubernetes label value that is not empty.
 	label = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 	// profile is an object name; pattern is one, or a prefix followed by "*".
@@ -96,7 +95,7 @@ func (s *Statement) checkPlace() error {
 	}
 	for i, target := range s.Targets {
 		kind, value, _ := strings.Cut(target, " ")
-		good := kind == "class" && label.MatchString(value) || kind == "host" && fingerprint.MatchString(value) || target == "any"
+		good := kind == "class" && label.MatchString(value) || kind == "host" && sshsig.ValidFingerprint(value) || target == "any"
 		// check: StatementRejected: a target that no host understands is met by all or by none
 		if !good {
 			return rejected("target %.80q is not any, class LABEL or host SHA256:...", target)
@@ -193,8 +192,8 @@ func checkSigner(line string) error {
 func checkRevoke(fingerprints []string) error {
 	for i, f := range fingerprints {
 		// check: StatementRejected: a revocation that matches no key revokes nothing
-		if !fingerprint.MatchString(f) {
-			return rejected("%.80q is not a SHA256: fingerprint", f)
+		if !sshsig.ValidFingerprint(f) {
+			return rejected("%.80q is no fingerprint SHA256:... of a key", f)
 		}
 		// check: StatementRejected: an order of one's own is a second spelling
 		if i > 0 && f <= fingerprints[i-1] {

@@ -98,6 +98,12 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 	}
 }
 
+// otherDigit is the fingerprint with bits set behind its last byte: no key has it.
+const (
+	fingerprint = "SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv0"
+	otherDigit  = "SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv1"
+)
+
 // What is built by hand is held to the same grammar.
 func TestCheck(t *testing.T) {
 	base := func() *statement.Statement {
@@ -114,6 +120,14 @@ func TestCheck(t *testing.T) {
 		"no body":             {func(s *statement.Statement) { s.Floors = nil }, decision.StatementRejected},
 		"an unknown kind":     {func(s *statement.Statement) { s.Kind = "probe" }, decision.StatementRejected},
 		"two bodies":          {func(s *statement.Statement) { s.Revoke = []string{"x"} }, decision.StatementRejected},
+		"a key revoked": {func(s *statement.Statement) {
+			s.Kind, s.Floors, s.Revoke = statement.KindRevoke, nil, []string{fingerprint}
+		}, decision.Verified},
+		"a revocation of no key": {func(s *statement.Statement) {
+			s.Kind, s.Floors, s.Revoke = statement.KindRevoke, nil, []string{otherDigit}
+		}, decision.StatementRejected},
+		"for a host":          {func(s *statement.Statement) { s.Targets = []string{"host " + fingerprint} }, decision.Verified},
+		"for a key of nobody": {func(s *statement.Statement) { s.Targets = []string{"host " + otherDigit} }, decision.StatementRejected},
 		"a line break inside": {func(s *statement.Statement) { s.Cluster = "a\nserial 2" }, decision.StatementRejected},
 		"a negative floor":    {func(s *statement.Statement) { s.Floors[0].Serial = -1 }, decision.StatementRejected},
 		"a negative mark": {func(s *statement.Statement) {

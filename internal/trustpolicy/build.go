@@ -32,6 +32,10 @@ func (d *document) policy() (*Policy, error) {
 	if d.Version < 1 || d.RootVersion < 1 {
 		return nil, malformed("version and rootVersion must be given, from 1")
 	}
+	// check: PolicyMalformed: no policy could ever follow the largest number, and other readers hold no more than 15 digits
+	if int64(d.Version) > maxSerial || int64(d.RootVersion) > maxSerial {
+		return nil, malformed("version and rootVersion are at most %d", int64(maxSerial))
+	}
 	parts := []func(*Policy) error{
 		d.times, d.mode, d.clusters, d.signers, d.thresholds, d.unguarded, d.hosts, d.classes, d.learners, d.bundles,
 		d.revocations, d.floors, d.resets, d.waivers,
@@ -57,19 +61,27 @@ func patterns(field string, list []string) error {
 	return nil
 }
 
-// parseTime takes RFC 3339 in UTC only: a zone is a second spelling.
+// layout is RFC 3339 in UTC only: a zone is a second spelling.
+const layout = "2006-01-02T15:04:05Z"
+
+// parseTime takes a time in whole seconds.
 func parseTime(field, text string) (time.Time, error) {
-	t, err := time.Parse("2006-01-02T15:04:05Z", text)
-	if err != nil {
+	t, err := time.Parse(layout, text)
+	// check: PolicyMalformed: Go takes fractions that the layout does not have; other readers would see another time, or none
+	if err != nil || t.Format(layout) != text {
 		return time.Time{}, malformed("%s: %.40q is not a time like %q", field, text, "2026-11-29T00:00:00Z")
 	}
 	return t, nil
 }
 
+// dayCount is a number of days in its one spelling.
+var dayCount = regexp.MustCompile(`^[1-9][0-9]{0,3}d$`)
+
 // parseDays takes "90d"; days are 24 hours.
 func parseDays(text string) (time.Duration, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(text, "d"))
-	if err != nil || !strings.HasSuffix(text, "d") || n < 1 || n > 3650 {
+	// check: PolicyMalformed: +90d and 090d are second spellings, and no limit is none
+	if err != nil || !dayCount.MatchString(text) || n > 3650 {
 		return 0, malformed("joinProfiles.maxValidity: %.20q is not a number of days like %q", text, "90d")
 	}
 	return time.Duration(n) * 24 * time.Hour, nil

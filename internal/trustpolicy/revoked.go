@@ -1,7 +1,6 @@
 package trustpolicy
 
 import (
-	"regexp"
 	"slices"
 
 	"golang.org/x/crypto/ssh"
@@ -14,12 +13,10 @@ type revoked struct {
 	FragmentSigners []string `yaml:"fragmentSigners"`
 }
 
-var fingerprint = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
-
 func (d *document) revocations(p *Policy) error {
 	// check: PolicyMalformed: a revocation that matches no key revokes nothing
-	if i := slices.IndexFunc(d.Revoked.Signers, func(f string) bool { return !fingerprint.MatchString(f) }); i >= 0 {
-		return malformed("revoked.signers: %.80q is not a SHA256: fingerprint", d.Revoked.Signers[i])
+	if i := slices.IndexFunc(d.Revoked.Signers, func(f string) bool { return !sshsig.ValidFingerprint(f) }); i >= 0 {
+		return malformed("revoked.signers: %.80q is no fingerprint SHA256:... of a key", d.Revoked.Signers[i])
 	}
 	// check: PolicyMalformed: a revocation that matches no key revokes nothing
 	if i := slices.IndexFunc(d.Revoked.FragmentSigners, func(f string) bool { return !fragmentPrint.MatchString(f) }); i >= 0 {

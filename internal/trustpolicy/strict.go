@@ -21,6 +21,10 @@ func strict(n *yaml.Node) error {
 	if n.Tag == "!!null" {
 		return malformed("line %d: a field without a value; give it one, or leave the field out", n.Line)
 	}
+	// check: PolicyMalformed: an empty text would be read as absent, which means no limit: no end, every name
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && n.Value == "" {
+		return malformed("line %d: an empty text; give a value, or leave the field out", n.Line)
+	}
 	// check: PolicyMalformed: 010 is eight or ten, 3.7 would be cut to 3, and a bare date is no text everywhere
 	if n.Kind == yaml.ScalarNode && (n.Tag == "!!int" && !decimalNumber.MatchString(n.Value) || n.Tag == "!!float" || n.Tag == "!!timestamp") {
 		return malformed("line %d: %.40q is not a plain decimal number; quote it if it is a text", n.Line, n.Value)

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 )
 
 // anyTarget is a target without a limit, in a warrant and in a signer's scope.
@@ -20,7 +22,7 @@ func targets(field string, list []string) error {
 	}
 	for _, target := range list {
 		kind, value, _ := strings.Cut(target, " ")
-		good := kind == "class" && classPattern.MatchString(value) || kind == "host" && fingerprint.MatchString(value) ||
+		good := kind == "class" && classPattern.MatchString(value) || kind == "host" && sshsig.ValidFingerprint(value) ||
 			kind == "cluster" && ValidClusterID(value) && value != AnyCluster || target == anyTarget
 		// check: PolicyMalformed: a target that is read in two ways widens a scope
 		if !good {

@@ -128,6 +128,10 @@ func TestDocument(t *testing.T) {
 		"version 0":                      {"version: 3\n", "version: 0\n", decision.PolicyMalformed},
 		"version -1":                     {"version: 3\n", "version: -1\n", decision.PolicyMalformed},
 		"a version that is a text":       {"version: 3\n", "version: \"3\"\n", decision.PolicyMalformed},
+		"version of 15 digits":           {"version: 3\n", "version: 999999999999999\n", decision.Verified},
+		"version of 16 digits":           {"version: 3\n", "version: 1000000000000000\n", decision.PolicyMalformed},
+		"the largest version":            {"version: 3\n", "version: 9223372036854775807\n", decision.PolicyMalformed},
+		"rootVersion of 16 digits":       {"rootVersion: 1\n", "rootVersion: 1000000000000000\n", decision.PolicyMalformed},
 		"no rootVersion":                 {"rootVersion: 1\n", "", decision.PolicyMalformed},
 		"another rootVersion":            {"rootVersion: 1\n", "rootVersion: 2\n", decision.PolicyUnsigned},
 		"no clusters":                    {"clusters: {any: {}}\n", "", decision.PolicyMalformed},
@@ -139,6 +143,11 @@ func TestDocument(t *testing.T) {
 		"another cluster":                {"{any: {}}", "{prod-1: {}}", decision.PolicyWrongCluster},
 		"no issued":                      {"issued: \"2026-11-29T00:00:00Z\"\n", "", decision.PolicyMalformed},
 		"issued with a zone":             {"2026-11-29T00:00:00Z", "2026-11-29T00:00:00+01:00", decision.PolicyMalformed},
+		"issued with half a second":      {"2026-11-29T00:00:00Z", "2026-11-29T00:00:00.5Z", decision.PolicyMalformed},
+		"issued with a comma":            {"2026-11-29T00:00:00Z", "2026-11-29T00:00:00,5Z", decision.PolicyMalformed},
+		"issued with no fraction":        {"2026-11-29T00:00:00Z", "2026-11-29T00:00:00.0Z", decision.PolicyMalformed},
+		"issued on an hour of one digit": {"2026-11-29T00:00:00Z", "2026-11-29T0:00:00Z", decision.PolicyMalformed},
+		"issued in lower case":           {"2026-11-29T00:00:00Z", "2026-11-29T00:00:00z", decision.PolicyMalformed},
 		"issued tomorrow":                {"2026-11-29T00:00:00Z", "2026-12-01T11:59:59Z", decision.Verified},
 		"issued after tomorrow":          {"2026-11-29T00:00:00Z", "2026-12-01T12:00:01Z", decision.NotYetValid},
 		"expires before issued":          {"2027-05-29T00:00:00Z", "2026-11-28T00:00:00Z", decision.PolicyMalformed},
@@ -168,12 +177,28 @@ func TestDocument(t *testing.T) {
 		"a pattern with * inside":        {entry, strings.TrimSuffix(entry, "}") + ", profiles: [\"a*b\"]}", decision.PolicyMalformed},
 		"an empty pattern":               {entry, strings.TrimSuffix(entry, "}") + ", profiles: [\"\"]}", decision.PolicyMalformed},
 		"a bad validBefore":              {entry, strings.TrimSuffix(entry, "}") + ", validBefore: \"2027\"}", decision.PolicyMalformed},
+		"an empty validBefore":           {entry, strings.TrimSuffix(entry, "}") + ", validBefore: \"\"}", decision.PolicyMalformed},
+		"an empty validBefore in '":      {entry, strings.TrimSuffix(entry, "}") + ", validBefore: ''}", decision.PolicyMalformed},
+		"an empty validBefore, a block":  {"maxValidity: 90d", "maxValidity: |\n  unguarded: []", decision.PolicyMalformed},
+		"an empty maxValidity":           {"90d", "\"\"", decision.PolicyMalformed},
+		"an empty warnUntil":             {"mode: enforce", "mode: enforce\nwarnUntil: \"\"", decision.PolicyMalformed},
+		"an empty uid":                   {"{any: {}}", "{any: {uid: \"\"}}", decision.PolicyMalformed},
+		"an empty hostCA":                {"users: [kpssh]", "users: [kpssh]\n    namespaces: {pool: {hostCA: \"\"}}", decision.PolicyMalformed},
+		"a reset with an empty slot":     {"joinProfiles:", "resets: [{profile: x, slot: \"\", serial: 1, digest: \"sha256:" + digest + "\"}]\njoinProfiles:", decision.PolicyMalformed},
+		"and the same without":           {"joinProfiles:", "resets: [{profile: x, serial: 1, digest: \"sha256:" + digest + "\"}]\njoinProfiles:", decision.Verified},
+		"a print with another digit":     {"joinProfiles:", "revoked: {signers: [\"" + otherDigit(signer.Fingerprint) + "\"]}\njoinProfiles:", decision.PolicyMalformed},
+		"a host with another digit":      {entry, strings.TrimSuffix(entry, "}") + ", targets: [\"host " + otherDigit(signer.Fingerprint) + "\"]}", decision.PolicyMalformed},
+		"a host":                         {entry, strings.TrimSuffix(entry, "}") + ", targets: [\"host " + signer.Fingerprint + "\"]}", decision.Verified},
 		"a revocation that is no print":  {"joinProfiles:", "revoked: {signers: [\"MD5:aa\"]}\njoinProfiles:", decision.PolicyMalformed},
 		"an empty user":                  {"users: [kpssh]", "users: [\"\"]", decision.PolicyMalformed},
 		"an empty shim command":          {"[/opt/kpssh/kpssh-shim]", "[\"\"]", decision.PolicyMalformed},
 		"port 0":                         {"ports: [22]", "ports: [0]", decision.PolicyMalformed},
 		"port 65536":                     {"ports: [22]", "ports: [65536]", decision.PolicyMalformed},
 		"a validity without a unit":      {"90d", "90", decision.PolicyMalformed},
+		"a validity of 9999 days":        {"90d", "9999d", decision.PolicyMalformed},
+		"a validity of 3650 days":        {"90d", "3650d", decision.Verified},
+		"a validity with a sign":         {"90d", "+90d", decision.PolicyMalformed},
+		"a validity with a leading 0":    {"90d", "090d", decision.PolicyMalformed},
 		"a validity of nothing":          {"90d", "0d", decision.PolicyMalformed},
 		"a document of more than 512 KB": {"mode: enforce", "mode: enforce\n#" + strings.Repeat("x", trustpolicy.MaxDocument), decision.PolicyMalformed},
 	}
@@ -188,6 +213,11 @@ func TestDocument(t *testing.T) {
 			wantReason(t, err, tt.want)
 		})
 	}
+}
+
+// otherDigit gives a fingerprint that decodes to the same bytes where the decoder is lax, and names no key.
+func otherDigit(fingerprint string) string {
+	return fingerprint[:len(fingerprint)-1] + string(fingerprint[len(fingerprint)-1]+1)
 }
 
 func TestForCluster(t *testing.T) {

@@ -3,6 +3,8 @@ package warrant
 import (
 	"regexp"
 	"strings"
+
+	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 )
 
 // Target names hosts that a script is for. Targets of one kind widen, targets of
@@ -29,11 +31,10 @@ func (t Target) String() string {
 }
 
 // What a target's value may be, as a POSIX ERE. A class is a label value of
-// Kubernetes, a host the SHA-256 fingerprint of one of its keys in OpenSSH's
-// spelling, whose last digit has two bits to spare.
+// Kubernetes, a host the SHA-256 fingerprint of one of its keys.
 const (
 	classPattern   = `[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?`
-	hostPattern    = `SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]`
+	hostPattern    = sshsig.FingerprintPattern
 	clusterPattern = `[a-z0-9-]{1,63}`
 )
 
