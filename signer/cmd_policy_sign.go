@@ -76,6 +76,9 @@ func (c *cli) policySign(path string, o policySignOptions) (err error) {
 	if err != nil {
 		return refused(path, err)
 	}
+	if roots == nil {
+		c.sayUnchecked(key.PublicKey(), "give --root FILE to have it checked before it signs")
+	}
 	if isDetached(data) {
 		return c.deliverDetached(path, signatures.all, o.inPlace)
 	}
@@ -141,6 +144,11 @@ func (c *cli) rootSignatures(t *object.TrustPolicy, key ssh.Signer, roots *trust
 		return nil, err
 	}
 	return c.addSignature(trustpolicy.Namespace, document, t.Signatures, key, replace)
+}
+
+// sayUnchecked says which key signed where nobody gave the roots: one that is none counts for nothing.
+func (c *cli) sayUnchecked(key ssh.PublicKey, how string) {
+	c.say("note", "%s signed, and whether it is a root key was not checked: %s", sshsig.Fingerprint(key), how)
 }
 
 // checkDocument refuses a document that can take effect nowhere, ever. Its term, and roots of another

@@ -101,6 +101,9 @@ func (c *cli) signStatement(path string, s *statement.Statement, have []string, 
 	if err != nil {
 		return nil, refused(path, err)
 	}
+	if o.roots == "" {
+		c.sayUnchecked(key.PublicKey(), "hostwarrant statement verify "+path+" --root FILE checks it")
+	}
 	return signatures.all, nil
 }
 
@@ -124,8 +127,9 @@ func (c *cli) statementVerifyCommand() *cobra.Command {
 		Long: `verify says whether enough root keys signed the statement in FILE, with its signatures in FILE.sig. For a roots
 statement the keys of --root are the generation before it; it must have signed, and the newly named one too.
 
---root-link leads from older roots to those that signed, as in a policy's rootChain. With --cluster, a statement for
-another cluster is refused. Whether it is newer than what a host knows, only the host can say.`,
+--root-link leads from older roots to those that signed, as in a policy's rootChain: each link must be in time, and for
+the whole of the cluster, that of --cluster or else of the statement. With --cluster, a statement for another cluster is
+refused. Whether it is newer than what a host knows, only the host can say.`,
 		Example: `  hostwarrant statement verify roots-2.statement --root roots.pub --cluster prod-1
   hostwarrant statement verify revoke-5.statement --root roots.pub --root-link roots-2.statement`,
 		Args: cobra.ExactArgs(1),
@@ -180,7 +184,7 @@ func (c *cli) judgeStatement(name string, signed statement.Signed, chain []state
 		return decision.Errorf(decision.StatementRejected, "is no statement: its first line does not say so").
 			Try("a trust policy is verified with hostwarrant policy verify").Denied(kind, name)
 	}
-	roots, err := anchor.Follow(chain)
+	roots, err := anchor.FollowFor(chain, readerOf(signed.Text, cluster), c.now())
 	if err != nil {
 		return decision.From(err).Denied(kind, name)
 	}
@@ -199,6 +203,14 @@ func (c *cli) judgeStatement(name string, signed statement.Signed, chain []state
 			Try("give the id of the cluster to answer for with --cluster").Denied(kind, name)
 	}
 	return decision.Admit(kind, name, fmt.Sprintf("%s, serial %d, %s", s.Kind, s.Serial, placeOf(s)))
+}
+
+// readerOf is the cluster to answer for: the one that is given, else the one that the statement names.
+func readerOf(text []byte, cluster string) string {
+	if s, err := statement.Parse(text); cluster == "" && err == nil {
+		return s.Cluster
+	}
+	return cluster
 }
 
 func placeOf(s *statement.Statement) string {

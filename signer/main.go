@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -106,6 +107,10 @@ func (c *cli) report(command string, err error) int {
 	f, ok := errors.AsType[*failure](err)
 	if !ok {
 		f = &failure{code: exitUsage, err: err}
+	}
+	// What cobra prints by itself (completion, --version) may not arrive either.
+	if _, file := errors.AsType[*fs.PathError](err); file && !ok {
+		f = &failure{code: exitUndecided, err: fmt.Errorf("writing to stdout: %v", err)}
 	}
 	if f.code == exitUsage && f.hint == "" {
 		f.hint = command + " --help"

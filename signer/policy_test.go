@@ -73,7 +73,7 @@ func TestPolicySignRefusesADocumentThatNoReaderTakes(t *testing.T) {
 		"issued in the future": {replace("2026-11-29", "2027-01-01"), "NotYetValid"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := w.hostwarrant("policy", "sign", w.write("p.json", w.policyObject(tt.document)), "--key", key)
+			r := w.hostwarrant("policy", "sign", w.write("p.json", w.policyObject(tt.document)), "--key", key, "--root", w.pubs)
 			if r.code != exitDone || !strings.Contains(r.out, "BEGIN SSH SIGNATURE") || !strings.Contains(r.err, tt.warning) || tt.warning == "" && r.err != "" {
 				t.Errorf("exit %d, stderr %q", r.code, r.err)
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,6 +86,13 @@ func (c *cli) readPolicyBytes(path string, data []byte) (*object.TrustPolicy, er
 			hint: "hostwarrant statement verify " + path + " --root FILE",
 		}
 	}
+	if isPolicyFile(data) {
+		return nil, &failure{
+			code: exitUndecided,
+			err:  fmt.Errorf("%s is a trust policy of kubescape's reference, which judges fragments", path),
+			hint: "hostwarrant policy import " + path + " makes a TrustPolicy document of it",
+		}
+	}
 	if isDetached(data) {
 		signatures, err := readFile(path + ".sig")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -103,6 +111,16 @@ func (c *cli) readPolicyBytes(path string, data []byte) (*object.TrustPolicy, er
 		return nil, undecided(fmt.Errorf("%s: %w", path, err))
 	}
 	return parsePolicy(path, o)
+}
+
+// isPolicyFile tells kubescape's trust-policy.signed.json, whole or broken.
+func isPolicyFile(data []byte) bool {
+	var f struct {
+		Policy struct {
+			Classes json.RawMessage `json:"classes"`
+		} `json:"policy"`
+	}
+	return json.Unmarshal(data, &f) == nil && f.Policy.Classes != nil
 }
 
 func parsePolicy(path string, o manifest.Object) (*object.TrustPolicy, error) {

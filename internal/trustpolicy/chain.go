@@ -63,7 +63,7 @@ func walk(chain []statement.Signed, anchor *Roots) (generations []*Roots, links 
 }
 
 // Follow gives the roots that a chain leads to from r, for whoever is to sign next.
-// Whether the links are for a cluster, and in time, is asked by Verify.
+// Whether the links are for a cluster, and in time, is asked by FollowFor and by Verify.
 func (r *Roots) Follow(chain []statement.Signed) (*Roots, error) {
 	generations, _, err := walk(chain, r)
 	if err != nil {
@@ -72,12 +72,26 @@ func (r *Roots) Follow(chain []statement.Signed) (*Roots, error) {
 	return generations[len(generations)-1], nil
 }
 
+// FollowFor gives the roots that a chain leads to from r for a reader: each link is for
+// the whole of its cluster, and in time.
+func (r *Roots) FollowFor(chain []statement.Signed, clusterID string, now time.Time) (*Roots, error) {
+	generations, links, err := walk(chain, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkLinks(links, clusterID, now); err != nil {
+		return nil, err
+	}
+	return generations[len(generations)-1], nil
+}
+
 // checkLinks checks what of the links depends on the reader: its cluster and its clock.
-func (p *Policy) checkLinks(clusterID string, now time.Time) error {
-	for _, link := range p.links {
+func checkLinks(links []*statement.Statement, clusterID string, now time.Time) error {
+	for _, link := range links {
 		// check: StatementRejected: another cluster's roots, signed by the same old keys, must not take over here
 		if !link.For(clusterID) {
-			return decision.Errorf(decision.StatementRejected, "root version %d is not for the whole of cluster %.80q", link.Serial, clusterID).At("spec.rootChain")
+			return decision.Errorf(decision.StatementRejected, "root version %d is not for the whole of cluster %.80q", link.Serial, clusterID).
+				At("spec.rootChain").Try("give the cluster that the links are for, or links that are for it")
 		}
 		if err := link.InTime(now); err != nil {
 			return decision.From(err).At("spec.rootChain")

@@ -149,6 +149,14 @@ func TestTheChainIsWalkedForward(t *testing.T) {
 			if err == nil && p.Roots().Version != p.RootVersion {
 				t.Errorf("roots %+v", p.Roots())
 			}
+			if tt.want == decision.PolicyUnsigned {
+				return
+			}
+			roots, err := tt.anchor.FollowFor(tt.signed.Chain, "prod-1", testkit.Now())
+			wantReason(t, err, tt.want)
+			if err == nil && roots.Version != p.RootVersion || err != nil && roots != nil {
+				t.Errorf("FollowFor gives %+v", roots)
+			}
 		})
 	}
 	_, err := trustpolicy.Verify(l.policy("2", []statement.Signed{{Text: l.second().Text, Signatures: []string{l.second().Signatures[0], "x"}}}, l.b), first, "prod-1", testkit.Now())

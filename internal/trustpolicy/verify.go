@@ -32,7 +32,7 @@ func Verify(s Signed, anchor *Roots, clusterID string, now time.Time) (*Policy, 
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkLinks(clusterID, now); err != nil {
+	if err := checkLinks(p.links, clusterID, now); err != nil {
 		return nil, err
 	}
 	if err := p.inForce(clusterID, now); err != nil {

@@ -93,6 +93,10 @@ func TestSignersForSomeTargets(t *testing.T) {
 	wantDecision(t, verify.JoinProfile(s, newVersion().signed(author{signer, t})), decision.Verified, "")
 	other := newVersion()
 	other.warrants[script.Join].Targets[0].Value = "vm"
-	wantDecision(t, verify.JoinProfile(s, other.signed(author{signer, t})), decision.SignerScope, "join")
+	d := verify.JoinProfile(s, other.signed(author{signer, t}))
+	wantDecision(t, d, decision.SignerScope, "join")
+	if !strings.Contains(d.Message(), "for these targets") {
+		t.Errorf("%q does not name the targets", d.Message())
+	}
 	wantDecision(t, verify.JoinProfile(s, author{signer, t}.profile("tls")), decision.SignerScope, "install")
 }

@@ -150,24 +150,29 @@ func TestSigners(t *testing.T) {
 		document string
 		join     func(text string) string
 		want     decision.Reason
+		says     string
 	}{
-		"in scope":                    {scoped("profiles: [\"tls*\"], phases: [install, join, leave, uninstall]"), a.sign, decision.Verified},
-		"another profile":             {scoped("profiles: [web]"), a.sign, decision.SignerScope},
-		"another phase":               {scoped("phases: [install, leave, uninstall]"), a.sign, decision.SignerScope},
-		"in its term":                 {scoped(`validBefore: "2026-11-30T12:00:01Z"`), a.sign, decision.Verified},
-		"after its term":              {scoped(`validBefore: "2026-11-30T12:00:00Z"`), a.sign, decision.Expired},
-		"revoked":                     {strings.Replace(scoped("phases: [join]"), "joinProfiles:", "revoked: {signers: [\""+signer.Fingerprint+"\"]}\njoinProfiles:", 1), a.sign, decision.SignerRevoked},
-		"threshold met":               {threshold, func(s string) string { return a.sign(s) + b.sign(s) }, decision.Verified},
-		"one of two":                  {threshold, a.sign, decision.ThresholdNotMet},
-		"one key twice":               {threshold, func(s string) string { return a.sign(s) + a.sign(s) }, decision.ThresholdNotMet},
-		"the second over other bytes": {threshold, func(s string) string { return a.sign(s) + b.sign(s+"x") }, decision.ThresholdNotMet},
+		"in scope":                    {scoped("profiles: [\"tls*\"], phases: [install, join, leave, uninstall]"), a.sign, decision.Verified, ""},
+		"another profile":             {scoped("profiles: [web]"), a.sign, decision.SignerScope, "may not vouch for join of this profile; hint: sign with a key whose profiles and phases cover it"},
+		"another phase":               {scoped("phases: [install, leave, uninstall]"), a.sign, decision.SignerScope, "may not vouch for join of this profile"},
+		"in its term":                 {scoped(`validBefore: "2026-11-30T12:00:01Z"`), a.sign, decision.Verified, ""},
+		"after its term":              {scoped(`validBefore: "2026-11-30T12:00:00Z"`), a.sign, decision.Expired, "was valid before 2026-11-30T12:00:00Z"},
+		"revoked":                     {strings.Replace(scoped("phases: [join]"), "joinProfiles:", "revoked: {signers: [\""+signer.Fingerprint+"\"]}\njoinProfiles:", 1), a.sign, decision.SignerRevoked, ""},
+		"threshold met":               {threshold, func(s string) string { return a.sign(s) + b.sign(s) }, decision.Verified, ""},
+		"one of two":                  {threshold, a.sign, decision.ThresholdNotMet, "1 of 2"},
+		"one key twice":               {threshold, func(s string) string { return a.sign(s) + a.sign(s) }, decision.ThresholdNotMet, ""},
+		"the second over other bytes": {threshold, func(s string) string { return a.sign(s) + b.sign(s+"x") }, decision.ThresholdNotMet, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := verify.Snapshot{Policy: testkit.Policy(t, tt.document, root), Now: testkit.Now()}
 			p := b.profile("tls")
 			p.Signatures["join"] = tt.join(p.Scripts["join"])
-			wantDecision(t, verify.JoinProfile(s, p), tt.want, "join")
+			d := verify.JoinProfile(s, p)
+			wantDecision(t, d, tt.want, "join")
+			if !strings.Contains(d.Message(), tt.says) {
+				t.Errorf("%q does not say %q", d.Message(), tt.says)
+			}
 		})
 	}
 }
