@@ -13,8 +13,8 @@ func (c *cli) policyDiffCommand() *cobra.Command {
 		Use:   "diff OLD NEW",
 		Short: "Say what a new trust policy lets through more or less than an old one",
 		Long: `diff compares two trust policies, objects or bare documents, by what they mean: one line a change, those that let
-more through first (WIDENS), then those that let less through (REDUCES), then the others (changes). Nothing is
-verified: that is policy verify.
+more through first (WIDENS), then those that let less through (REDUCES), then versions, names and text (changes). What
+is not known to let less through is WIDENS. Nothing is verified: that is policy verify.
 
 Exit status: 0 where the documents are the same bytes, 1 where they differ, as diff has it.`,
 		Example: `  hostwarrant policy diff trust-policy.yaml next-policy.yaml
@@ -60,7 +60,7 @@ func (c *cli) printChanges(all []policyChange, format string) error {
 	}
 	var b bytes.Buffer
 	for _, change := range all {
-		fmt.Fprintf(&b, "%-8s %s\n", change.Effect, shown(change.What))
+		fmt.Fprintf(&b, "%-8s %s\n", change.Effect, escaped(change.What))
 	}
 	return c.print(b.Bytes())
 }

@@ -136,7 +136,7 @@ func days(d time.Duration) string { return strconv.Itoa(int(d.Hours()/24)) + "d"
 func (v policyView) text() []byte {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-12s %s\n", name, shown(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(&b, "  %-12s %s\n", name, escaped(fmt.Sprintf(format, args...)))
 	}
 	head := "NOT VERIFIED: nobody checked who signed it (give --root)"
 	if v.Verified {

@@ -21,6 +21,14 @@ func shown(s string) string {
 	return s
 }
 
+// escaped gives foreign text whole: what is compared or vouched for must not hide behind a long word.
+func escaped(s string) string {
+	if strings.ContainsFunc(s, odd) {
+		return fmt.Sprintf("%q", s)
+	}
+	return s
+}
+
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // objectName names an object of a file, whatever its author wrote.
