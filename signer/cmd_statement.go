@@ -26,6 +26,7 @@ func (c *cli) statementCommand() *cobra.Command {
 type statementSignOptions struct {
 	key, roots string
 	replace    bool
+	known      *trustpolicy.Roots // those that signed the policy which says it; nil where none does
 }
 
 func (o *statementSignOptions) flags(cmd *cobra.Command) {
@@ -88,12 +89,16 @@ func (c *cli) signStatement(path string, s *statement.Statement, have []string, 
 	if err != nil {
 		return nil, err
 	}
+	roots := o.known
 	if o.roots != "" {
 		anchor, err := (&trust{roots: o.roots}).anchor()
 		if err != nil {
 			return nil, err
 		}
-		if err := oneOf(anchor.Roots, s, key.PublicKey()); err != nil {
+		roots = anchor.Roots
+	}
+	if roots != nil {
+		if err := oneOf(roots, s, key.PublicKey()); err != nil {
 			return nil, refused(path, err)
 		}
 	}
@@ -101,7 +106,7 @@ func (c *cli) signStatement(path string, s *statement.Statement, have []string, 
 	if err != nil {
 		return nil, refused(path, err)
 	}
-	if o.roots == "" {
+	if roots == nil {
 		c.sayUnchecked(key.PublicKey(), "hostwarrant statement verify "+path+" --root FILE checks it")
 	}
 	return signatures.all, nil

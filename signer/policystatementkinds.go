@@ -87,6 +87,7 @@ those of a verified trust policy. The lines are those of policy render allowed_s
 			if err != nil {
 				return err
 			}
+			n.known = in.Policy.Roots()
 			o, err := hostsOf(n.targets)
 			if err != nil {
 				return err
@@ -146,6 +147,7 @@ were revoked earlier too. They come from --fingerprint, or from revoked.signers 
 				if err != nil {
 					return err
 				}
+				n.known = in.Policy.Roots()
 				all = append(all, in.Policy.RevokedSigners()...)
 			}
 			if len(all) == 0 {
@@ -180,6 +182,7 @@ come from --floor, or from those of a verified --policy.`,
 				if err != nil {
 					return err
 				}
+				n.known = in.Policy.Roots()
 				maps.Copy(all, in.Policy.Floors)
 			}
 			given := map[string]int{}
