@@ -95,8 +95,8 @@ func (c FragmentClass) check(sort, name string) error {
 			return malformed("%s.%s.values: %.80q is not among its allowedSpecPaths", sort, name, path)
 		}
 		// check: PolicyMalformed: an empty list is not "every value", and must not be taken for it
-		if len(c.Values[path]) == 0 || slices.Contains(c.Values[path], "") {
-			return malformed("%s.%s.values.%s: an empty list or value allows nothing; leave the field out", sort, name, path)
+		if len(c.Values[path]) == 0 {
+			return malformed("%s.%s.values.%s: an empty list allows nothing; leave the field out", sort, name, path)
 		}
 	}
 	return nil

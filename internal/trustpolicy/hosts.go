@@ -60,10 +60,6 @@ type namespace struct {
 func (d *document) hosts(p *Policy) error {
 	h := d.JoinProfiles.Hosts
 	p.Hosts = Hosts{Users: h.Users, Ports: h.Ports, ShimCommands: h.ShimCommands, Profiles: h.Profiles}
-	// check: PolicyMalformed: an empty entry would allow what is not given
-	if slices.Contains(h.Users, "") || slices.Contains(h.ShimCommands, "") {
-		return malformed("joinProfiles.hosts: an entry is empty")
-	}
 	// check: PolicyMalformed: a port that cannot be is a slip
 	if i := slices.IndexFunc(h.Ports, func(port int) bool { return port < 1 || port > 65535 }); i >= 0 {
 		return malformed("joinProfiles.hosts.ports: %d is not a port", h.Ports[i])
