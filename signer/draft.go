@@ -35,7 +35,9 @@ type signing struct {
 	terms   terms
 	others  othersMode
 	fixCRLF bool
-	judge   *judge // nil where no policy is given
+	// termsFile is the file that terms were read from, "" where there is none.
+	termsFile string
+	judge     *judge // nil where no policy is given
 
 	stale   bool     // an earlier signature was of other bytes
 	subject string   // what is being signed, for messages
@@ -83,8 +85,28 @@ func (s *signing) prepare(d *draft) error {
 		}
 		d.scripts[phase] = text
 		d.version = strconv.FormatInt(w.Serial, 10)
+		s.allow(d, w)
 	}
 	return nil
+}
+
+// allow lets the object give a script the time that its warrant asks for.
+func (s *signing) allow(d *draft, w *warrant.Warrant) {
+	if s.others == onlyAdd || w.Phase == script.Uninstall {
+		return
+	}
+	need := time.Duration(w.TimeoutSeconds()) * time.Second
+	bound, given := d.timeouts[w.Phase]
+	if !given {
+		bound = time.Duration(warrant.DefaultTimeout(w.Phase)) * time.Second
+	}
+	if bound >= need {
+		return
+	}
+	if given {
+		s.c.say("note", "%s: spec.timeouts.%s rises from %s to the %s of the warrant", s.subject, w.Phase, bound, need)
+	}
+	d.timeouts[w.Phase] = need
 }
 
 // leavingFirst is the order in which warrants are written: those of install and join hold the digests
@@ -139,6 +161,11 @@ func (s *signing) warrants(d *draft) (map[script.Phase]*warrant.Warrant, error) 
 		if s.others == onlyAdd {
 			return nil, nil // the first signer was told
 		}
+		// check: WarrantMissing: a file of terms that states none, signed as if it had
+		if s.termsFile != "" {
+			return nil, decision.Errorf(decision.WarrantMissing, "%s states neither a serial nor targets", s.termsFile).
+				Try("give it both, or remove it to sign without a warrant")
+		}
 		s.advise("%s: signed without a warrant: anyone who carries it can run it on any host, for ever; give --serial and --target", s.subject)
 		return nil, nil
 	}
@@ -187,11 +214,11 @@ func (s *signing) phase(d *draft, phase script.Phase) (string, error) {
 		return "", err
 	}
 	for _, key := range s.keys {
-		own, err := sshsig.Sign(s.c.rand, key, script.Namespace, d.scripts[phase])
+		own, err := sshsig.SignWithCertificates(s.c.rand, key, script.Namespace, d.scripts[phase])
 		if err != nil {
 			return "", err
 		}
-		if kept, err = withOwn(kept, string(own), key.PublicKey()); err != nil {
+		if kept, err = withOwn(kept, string(own), certifiedKey(key.PublicKey())); err != nil {
 			return "", err
 		}
 	}
@@ -239,7 +266,7 @@ func (s *signing) kept(d *draft, phase script.Phase) ([]string, error) {
 }
 
 func (s *signing) holds(key ssh.PublicKey) bool {
-	return slices.ContainsFunc(s.keys, func(k ssh.Signer) bool { return sameKey(k.PublicKey(), key) })
+	return slices.ContainsFunc(s.keys, func(k ssh.Signer) bool { return sameKey(certifiedKey(k.PublicKey()), key) })
 }
 
 // withOwn puts a signature in the place of an older one by the same key, or behind the others; but
@@ -260,6 +287,14 @@ func withOwn(all []string, own string, key ssh.PublicKey) ([]string, error) {
 		}
 	}
 	return slices.Insert(all, at, own), nil
+}
+
+// certifiedKey is the key itself, also where a certificate stands for it.
+func certifiedKey(key ssh.PublicKey) ssh.PublicKey {
+	if certificate, ok := key.(*ssh.Certificate); ok {
+		return certificate.Key
+	}
+	return key
 }
 
 func sameKey(a, b ssh.PublicKey) bool { return string(a.Marshal()) == string(b.Marshal()) }
