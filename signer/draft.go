@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/quorum"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
@@ -218,7 +219,7 @@ func (s *signing) phase(d *draft, phase script.Phase) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if kept, err = withOwn(kept, string(own), certifiedKey(key.PublicKey())); err != nil {
+		if kept, err = withOwn(kept, string(own), sshsig.CertifiedKey(key.PublicKey())); err != nil {
 			return "", err
 		}
 	}
@@ -257,7 +258,9 @@ func (s *signing) kept(d *draft, phase script.Phase) ([]string, error) {
 		// check: SignatureInvalid: an older signature by someone else may be of other bytes
 		if s.others == onlyAdd {
 			e := decision.From(err)
-			e.What = fmt.Sprintf("the signature by %s: %s", name, e.What)
+			if !strings.Contains(e.What, name) {
+				e.What = fmt.Sprintf("the signature by %s: %s", name, e.What)
+			}
 			return nil, e.Try(next)
 		}
 		s.c.say("note", "%s: %s: the signature by %s no longer covers the script, dropped", s.subject, phase, name)
@@ -266,7 +269,7 @@ func (s *signing) kept(d *draft, phase script.Phase) ([]string, error) {
 }
 
 func (s *signing) holds(key ssh.PublicKey) bool {
-	return slices.ContainsFunc(s.keys, func(k ssh.Signer) bool { return sameKey(certifiedKey(k.PublicKey()), key) })
+	return slices.ContainsFunc(s.keys, func(k ssh.Signer) bool { return quorum.Same(sshsig.CertifiedKey(k.PublicKey()), key) })
 }
 
 // withOwn puts a signature in the place of an older one by the same key, or behind the others; but
@@ -278,7 +281,7 @@ func withOwn(all []string, own string, key ssh.PublicKey) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sameKey(old[0].PublicKey(), key) {
+		if quorum.Same(old[0].PublicKey(), key) {
 			all[i] = own
 			return all, nil
 		}
@@ -288,13 +291,3 @@ func withOwn(all []string, own string, key ssh.PublicKey) ([]string, error) {
 	}
 	return slices.Insert(all, at, own), nil
 }
-
-// certifiedKey is the key itself, also where a certificate stands for it.
-func certifiedKey(key ssh.PublicKey) ssh.PublicKey {
-	if certificate, ok := key.(*ssh.Certificate); ok {
-		return certificate.Key
-	}
-	return key
-}
-
-func sameKey(a, b ssh.PublicKey) bool { return string(a.Marshal()) == string(b.Marshal()) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -259,7 +258,7 @@ func (t terms) lifetime(phase script.Phase, own phaseTerms) string {
 }
 
 func parseDays(text string) (time.Duration, error) {
-	n, err := strconv.Atoi(strings.TrimSuffix(text, "d"))
+	n, err := parseNumber(strings.TrimSuffix(text, "d"))
 	if err != nil || !strings.HasSuffix(text, "d") || n < 1 || n > 3650 {
 		return 0, usage("%.40q is not a number of days like 90d", text)
 	}

@@ -111,14 +111,11 @@ func checkStarts(l *lines) error {
 			begun = false
 			continue
 		}
-		text = strings.TrimLeft(text, " \t")
-		if begun || text == "" {
-			continue
-		}
-		begun = true
-		if text[0] >= utf8.RuneSelf {
+		first := bytes.TrimLeft(l.data[l.starts[i]:], " \t") // a line may end in a character that is not ASCII
+		if !begun && len(first) > 0 && first[0] >= utf8.RuneSelf {
 			return &Error{i + 1, 1, "a document that begins with a character that is not ASCII"}
 		}
+		begun = begun || strings.TrimLeft(text, " \t") != ""
 	}
 	return nil
 }
