@@ -46,6 +46,28 @@ func TestTheClusterTakesWhatACertificateSigned(t *testing.T) {
 	wantRefused(t, w.verify(strings.ReplaceAll(profile, "tls-bootstrap", "other")), "SignerScope")
 }
 
+// sign itself takes the file of a certificate, and replaces its own signature when it signs again.
+func TestSignByACertificate(t *testing.T) {
+	w := newWorld(t)
+	ca, user := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	principals := []string{"install@tls-bootstrap", "join@tls-bootstrap", "leave@tls-bootstrap"}
+	w.write("k", string(user.PEM))
+	key := w.certificate("k-cert.pub", testkit.Certify(t, ca, user.PublicKey(), principals, nil))
+	path := w.write("p.json", w.profile(goodScripts(), nil))
+	people := fmt.Sprintf("  - {name: people, key: %q, certAuthority: true}\n", ca.Line)
+	w.policy = w.writePolicy("ca.json", testkit.PolicyDocument(w.alice)+people)
+	for range 2 {
+		if r := w.hostwarrant("sign", "-i", path, "--key", key, "--policy", w.policy, "--root", w.pubs); r.code != exitDone {
+			t.Fatalf("exit %d, %q", r.code, r.err)
+		}
+	}
+	wantVerified(t, w.verify(w.read(path)))
+	if n := strings.Count(w.read(path), "BEGIN SSH"); n != len(principals) {
+		t.Errorf("%d signatures", n)
+	}
+	wantFailed(t, w.at(testkit.Now().Add(2*time.Hour), "", "sign", path, "--key", key), exitUndecided, "Expired")
+}
+
 func (w *world) certificate(name string, c *ssh.Certificate) string {
 	w.t.Helper()
 	return w.write(name, c.Type()+" "+base64.StdEncoding.EncodeToString(c.Marshal())+"\n")

@@ -43,9 +43,6 @@ and no warrant, and allows hosts with user kpssh, port 22 and the shim at /opt/k
 }
 
 func (c *cli) init(dir string, clusters []string) error {
-	if err := newDirectory(dir); err != nil {
-		return err
-	}
 	root, err := keyring.Generate(c.rand, "hostwarrant root (for trying out, no passphrase)")
 	if err != nil {
 		return undecided(err)
@@ -59,37 +56,42 @@ func (c *cli) init(dir string, clusters []string) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		name string
-		data []byte
-		mode fs.FileMode
-	}{
-		{"root", root.Private, 0o600},
-		{"root.pub", []byte(root.Public + "\n"), 0o644},
-		{"signer", signer.Private, 0o600},
-		{"signer.pub", []byte(signer.Public + "\n"), 0o644},
-		{"trust-policy.yaml", policy, 0o644},
-	} {
-		if err := output.Create(filepath.Join(dir, f.name), f.data, f.mode); err != nil {
-			return undecided(err)
+	files := []output.Change{
+		{Path: "root", Data: root.Private, Mode: 0o600},
+		{Path: "root.pub", Data: []byte(root.Public + "\n")},
+		{Path: "signer", Data: signer.Private, Mode: 0o600},
+		{Path: "signer.pub", Data: []byte(signer.Public + "\n")},
+		{Path: "trust-policy.yaml", Data: policy},
+	}
+	for i := range files {
+		files[i].Path = filepath.Join(dir, files[i].Path)
+	}
+	made, err := newDirectory(dir)
+	if err != nil {
+		return err
+	}
+	if err := output.All(files); err != nil {
+		if made {
+			err = errors.Join(err, os.Remove(dir))
 		}
+		return undecided(err)
 	}
 	return c.explain(dir, root, signer, clusters, expires)
 }
 
 // newDirectory makes a directory, or takes an empty one.
-func newDirectory(dir string) error {
+func newDirectory(dir string) (made bool, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = os.MkdirAll(dir, 0o700)
+		made, err = true, os.MkdirAll(dir, 0o700)
 	case err == nil && len(entries) > 0:
-		return &failure{code: exitUndecided, err: fmt.Errorf("%q is not empty", dir), hint: "give a new directory to init"}
+		return false, &failure{code: exitUndecided, err: fmt.Errorf("%q is not empty", dir), hint: "give a new directory to init"}
 	}
 	if err != nil {
-		return undecided(fmt.Errorf("making %q: %v", dir, err))
+		return false, undecided(fmt.Errorf("making %q: %v", dir, err))
 	}
-	return nil
+	return made, nil
 }
 
 // firstPolicy writes the TrustPolicy object, signed by the new root.

@@ -2,15 +2,16 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/signer/output"
 )
@@ -83,14 +84,19 @@ func (o signOptions) check(paths []string) error {
 		return usage("--force goes with -o")
 	case o.out != "" && len(paths) > 1:
 		return usage("-o takes one PATH")
-	case slices.Contains([]string{"text", "json", "yaml", "sarif"}, o.out):
-		return usage("-o names a file here: a format is not chosen; write ./%s if that is the file's name", o.out)
+	case o.out == "" && o.terms.flags.Changed("output"):
+		return usage("-o needs the name of a file")
+	case o.out != "" && reads(paths[0], o.out):
+		return usage("-o %s is what is read: -i edits a file in place", o.out)
 	case o.add && o.replace:
 		return usage("--add and --replace exclude each other")
 	case o.add && (o.fixCRLF || o.terms.over(terms{}).given() || o.terms.file != ""):
 		return usage("--add changes nothing but signatures: leave out what states a warrant")
 	case o.dir.version != "" && !profileVersion.MatchString(o.dir.version):
 		return usage("%.80q cannot be a version: 1 to 63 of A-Z, a-z, 0-9, ., _ and -", o.dir.version)
+	}
+	if err := outputFile(o.out); err != nil {
+		return err
 	}
 	for _, path := range paths {
 		if o.inPlace && path == "-" {
@@ -138,7 +144,7 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 	var all []signed
 	var advice []string
 	for _, path := range paths {
-		s := &signing{c: c, keys: keys, terms: o.terms.over(given), others: o.othersMode(), fixCRLF: o.fixCRLF, judge: j}
+		s := &signing{c: c, keys: keys, terms: o.terms.over(given), termsFile: o.terms.file, others: o.othersMode(), fixCRLF: o.fixCRLF, judge: j}
 		one, err := s.path(path, o)
 		if err != nil {
 			return err
@@ -189,7 +195,7 @@ func (c *cli) loadKeys(paths []string) (keys []ssh.Signer, closeAll func(*error)
 			return nil, closeAll, undecided(err)
 		}
 		closers = append(closers, closer)
-		if err := checkKey(path, key); err != nil {
+		if err := c.usable(path, key); err != nil {
 			return nil, closeAll, err
 		}
 		keys = append(keys, key)
@@ -250,12 +256,14 @@ func (c *cli) deliver(all []signed, o signOptions) error {
 		files = append(files, one.files...)
 	}
 	if o.out != "" {
-		if err := writeOut(o.out, bytes.Join(texts, nil), o.force); err != nil {
+		out, err := newFile(o.out, bytes.Join(texts, nil), o.force)
+		if err != nil {
 			return err
 		}
+		files = append(files, out)
 	}
 	if err := output.All(files); err != nil {
-		return undecided(errors.Join(err, o.takeBack()))
+		return writeFailed(err)
 	}
 	if o.out != "" || len(texts) == 0 {
 		return nil
@@ -263,12 +271,20 @@ func (c *cli) deliver(all []signed, o signOptions) error {
 	return c.print(joinDocuments(texts))
 }
 
-// takeBack removes the new file of a command that then failed.
-func (o signOptions) takeBack() error {
-	if o.out == "" || o.force {
-		return nil
+// reads tells whether a file is one of those that a path stands for.
+func reads(path, file string) bool {
+	target, err := os.Stat(file)
+	if err != nil {
+		return false
 	}
-	return os.Remove(o.out)
+	candidates := []string{path, filepath.Join(path, termsFile)}
+	for _, phase := range script.Phases() {
+		candidates = append(candidates, filepath.Join(path, scriptFile(phase)), filepath.Join(path, scriptFile(phase)+".sig"))
+	}
+	return slices.ContainsFunc(candidates, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && os.SameFile(info, target)
+	})
 }
 
 // joinDocuments makes one stream of several texts.
@@ -284,21 +300,4 @@ func joinDocuments(texts [][]byte) []byte {
 		b.Write(text)
 	}
 	return b.Bytes()
-}
-
-func writeOut(path string, data []byte, force bool) error {
-	if force {
-		if err := output.Force(path, data, 0o644); err != nil {
-			return undecided(err)
-		}
-		return nil
-	}
-	err := output.Create(path, data, 0o644)
-	if errors.Is(err, output.ErrExists) {
-		return &failure{code: exitUsage, err: err, hint: "give another file to -o, or --force to replace it"}
-	}
-	if err != nil {
-		return undecided(err)
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -59,8 +58,11 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 	}
 	var all []verdict
 	shown := c.progress("verified", len(inputs))
+	held := map[string]bool{}
 	for i, in := range inputs {
-		all = append(all, j.input(in)...)
+		found := j.input(in)
+		held[in.root] = held[in.root] || len(found) > 0
+		all = append(all, found...)
 		shown.step(i + 1)
 	}
 	shown.end()
@@ -68,18 +70,12 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 	if err := c.printVerdicts(all, format); err != nil {
 		return err
 	}
-	if len(all) == 0 {
-		return &failure{
-			code: exitUndecided, err: errors.New("there is nothing to verify"),
-			hint: "give files or directories that hold SSHJoinProfile, SSHHost or TrustPolicy objects, or phase scripts",
-		}
-	}
 	for _, v := range all {
 		if !v.Decision.Allowed() {
 			return &failure{code: exitRefused}
 		}
 	}
-	return nil
+	return nothingIn(paths, held, "verify", "give files or directories that hold SSHJoinProfile, SSHHost or TrustPolicy objects, or phase scripts")
 }
 
 // row is a verdict in JSON (docs/cli.md).

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/quorum"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
@@ -35,7 +36,9 @@ type signing struct {
 	terms   terms
 	others  othersMode
 	fixCRLF bool
-	judge   *judge // nil where no policy is given
+	// termsFile is the file that terms were read from, "" where there is none.
+	termsFile string
+	judge     *judge // nil where no policy is given
 
 	stale   bool     // an earlier signature was of other bytes
 	subject string   // what is being signed, for messages
@@ -83,8 +86,28 @@ func (s *signing) prepare(d *draft) error {
 		}
 		d.scripts[phase] = text
 		d.version = strconv.FormatInt(w.Serial, 10)
+		s.allow(d, w)
 	}
 	return nil
+}
+
+// allow lets the object give a script the time that its warrant asks for.
+func (s *signing) allow(d *draft, w *warrant.Warrant) {
+	if s.others == onlyAdd || w.Phase == script.Uninstall {
+		return
+	}
+	need := time.Duration(w.TimeoutSeconds()) * time.Second
+	bound, given := d.timeouts[w.Phase]
+	if !given {
+		bound = time.Duration(warrant.DefaultTimeout(w.Phase)) * time.Second
+	}
+	if bound >= need {
+		return
+	}
+	if given {
+		s.c.say("note", "%s: spec.timeouts.%s rises from %s to the %s of the warrant", s.subject, w.Phase, bound, need)
+	}
+	d.timeouts[w.Phase] = need
 }
 
 // leavingFirst is the order in which warrants are written: those of install and join hold the digests
@@ -139,6 +162,11 @@ func (s *signing) warrants(d *draft) (map[script.Phase]*warrant.Warrant, error) 
 		if s.others == onlyAdd {
 			return nil, nil // the first signer was told
 		}
+		// check: WarrantMissing: a file of terms that states none, signed as if it had
+		if s.termsFile != "" {
+			return nil, decision.Errorf(decision.WarrantMissing, "%s states neither a serial nor targets", s.termsFile).
+				Try("give it both, or remove it to sign without a warrant")
+		}
 		s.advise("%s: signed without a warrant: anyone who carries it can run it on any host, for ever; give --serial and --target", s.subject)
 		return nil, nil
 	}
@@ -187,11 +215,11 @@ func (s *signing) phase(d *draft, phase script.Phase) (string, error) {
 		return "", err
 	}
 	for _, key := range s.keys {
-		own, err := sshsig.Sign(s.c.rand, key, script.Namespace, d.scripts[phase])
+		own, err := sshsig.SignWithCertificates(s.c.rand, key, script.Namespace, d.scripts[phase])
 		if err != nil {
 			return "", err
 		}
-		if kept, err = withOwn(kept, string(own), key.PublicKey()); err != nil {
+		if kept, err = withOwn(kept, string(own), sshsig.CertifiedKey(key.PublicKey())); err != nil {
 			return "", err
 		}
 	}
@@ -230,7 +258,9 @@ func (s *signing) kept(d *draft, phase script.Phase) ([]string, error) {
 		// check: SignatureInvalid: an older signature by someone else may be of other bytes
 		if s.others == onlyAdd {
 			e := decision.From(err)
-			e.What = fmt.Sprintf("the signature by %s: %s", name, e.What)
+			if !strings.Contains(e.What, name) {
+				e.What = fmt.Sprintf("the signature by %s: %s", name, e.What)
+			}
 			return nil, e.Try(next)
 		}
 		s.c.say("note", "%s: %s: the signature by %s no longer covers the script, dropped", s.subject, phase, name)
@@ -239,7 +269,7 @@ func (s *signing) kept(d *draft, phase script.Phase) ([]string, error) {
 }
 
 func (s *signing) holds(key ssh.PublicKey) bool {
-	return slices.ContainsFunc(s.keys, func(k ssh.Signer) bool { return sameKey(k.PublicKey(), key) })
+	return slices.ContainsFunc(s.keys, func(k ssh.Signer) bool { return quorum.Same(sshsig.CertifiedKey(k.PublicKey()), key) })
 }
 
 // withOwn puts a signature in the place of an older one by the same key, or behind the others; but
@@ -251,7 +281,7 @@ func withOwn(all []string, own string, key ssh.PublicKey) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sameKey(old[0].PublicKey(), key) {
+		if quorum.Same(old[0].PublicKey(), key) {
 			all[i] = own
 			return all, nil
 		}
@@ -261,5 +291,3 @@ func withOwn(all []string, own string, key ssh.PublicKey) ([]string, error) {
 	}
 	return slices.Insert(all, at, own), nil
 }
-
-func sameKey(a, b ssh.PublicKey) bool { return string(a.Marshal()) == string(b.Marshal()) }

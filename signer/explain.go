@@ -94,15 +94,22 @@ func (v *verdict) explainStyle(field string, phase script.Phase) {
 	}
 }
 
+// maxSources bounds the texts that are tried for one refusal: each costs a verification.
+const maxSources = 16
+
 // explainDifference looks for the signed bytes among all that was given.
 func (v *verdict) explainDifference(phase script.Phase, all []verdict) {
 	signatures, err := sshsig.ParseAllWithCertificates([]byte(v.profile.Signatures[phase]))
 	if err != nil {
 		return
 	}
+	tried := 0
 	for _, other := range all {
-		if other.profile == nil || other.profile == v.profile {
+		if other.profile == nil || other.profile == v.profile || other.profile.Name != v.profile.Name {
 			continue
+		}
+		if tried++; tried > maxSources {
+			return
 		}
 		text := []byte(other.profile.Scripts[phase])
 		for _, sig := range signatures {

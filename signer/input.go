@@ -17,6 +17,7 @@ import (
 // input is one thing to look at: a file, stdin, or a directory of phase scripts.
 type input struct {
 	path string
+	root string // the argument that it was found by
 	data []byte
 	dir  *scriptDir
 }
@@ -37,9 +38,23 @@ func (c *cli) gather(paths []string) ([]input, error) {
 		if err != nil {
 			return nil, undecided(err)
 		}
+		for i := range found {
+			found[i].root = path
+		}
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// nothingIn is the error for arguments that held nothing that counts: what a pipeline made must not pass
+// because it made nothing.
+func nothingIn(paths []string, held map[string]bool, what, hint string) error {
+	for _, path := range paths {
+		if !held[path] {
+			return &failure{code: exitUndecided, err: fmt.Errorf("%s: there is nothing to %s", path, what), hint: hint}
+		}
+	}
+	return nil
 }
 
 func (c *cli) gatherOne(path string) ([]input, error) {
@@ -49,6 +64,10 @@ func (c *cli) gatherOne(path string) ([]input, error) {
 			return nil, err
 		}
 		if info.IsDir() {
+			// A link to a directory that is named is meant; those inside are not followed.
+			if path, err = filepath.EvalSymlinks(path); err != nil {
+				return nil, err
+			}
 			return c.walk(path)
 		}
 	}
@@ -72,7 +91,7 @@ func (c *cli) walk(dir string) ([]input, error) {
 			}
 			return err
 		}
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) || isTerms(all, path) {
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
 			return nil
 		}
 		info, err := os.Stat(path)
@@ -83,16 +102,24 @@ func (c *cli) walk(dir string) ([]input, error) {
 			c.say("note", "%s: a link to a directory, not followed", path)
 			return nil
 		}
-		data, err := c.read(path)
+		data, err := readRegular(path)
+		if err == nil && isTerms(all, path, data) {
+			return nil
+		}
 		all = append(all, input{path: path, data: data})
 		return err
 	})
 	return all, err
 }
 
-// isTerms tells the warrant.yaml of a directory of scripts, which is no manifest.
-func isTerms(before []input, path string) bool {
-	return filepath.Base(path) == termsFile && slices.ContainsFunc(before, func(in input) bool { return in.dir != nil && in.path == filepath.Dir(path) })
+// isTerms tells the warrant.yaml of a directory of scripts from a manifest of that name.
+func isTerms(before []input, path string, data []byte) bool {
+	beside := func(in input) bool { return in.dir != nil && in.path == filepath.Dir(path) }
+	if filepath.Base(path) != termsFile || !slices.ContainsFunc(before, beside) {
+		return false
+	}
+	_, err := parseTerms(data)
+	return err == nil
 }
 
 // readScripts reads the phase scripts of a directory; nil where it has none.
@@ -114,7 +141,7 @@ func readScripts(dir string) (*scriptDir, error) {
 	if len(d.scripts)+len(d.signatures) == 0 {
 		return nil, nil
 	}
-	d.terms, err = readFile(filepath.Join(dir, termsFile))
+	d.terms, err = readRegular(filepath.Join(dir, termsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -125,12 +152,24 @@ func scriptFile(phase script.Phase) string { return string(phase) + ".sh" }
 
 // readInto reads a file that may be absent.
 func readInto(into map[script.Phase][]byte, phase script.Phase, path string) error {
-	data, err := readFile(path)
+	data, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	into[phase] = data
 	return err
+}
+
+// readRegular reads a file that nobody named: a pipe or a device among them would block for ever.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return readFile(path)
 }
 
 // read reads a file, or stdin for "-".

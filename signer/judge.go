@@ -58,6 +58,13 @@ func (j *judge) input(in input) []verdict {
 	}
 	var all []verdict
 	for _, o := range objects {
+		// check: Malformed: an object of which it is in doubt whether it is a guarded one
+		if o.APIVersion == "" && slices.Contains(guardedKinds(), o.Kind) {
+			v := unreadable(object.Meta{Kind: o.Kind, Name: o.Name}, errors.New("has no apiVersion"))
+			v.Path, v.Document, v.Line = in.path, o.Where, o.Node.Line
+			all = append(all, v)
+			continue
+		}
 		if v, guarded := j.object(o); guarded {
 			v.Path, v.Document = in.path, o.Where
 			all = append(all, v)
@@ -83,6 +90,10 @@ func place(path, where string) string {
 		return path
 	}
 	return path + ", " + where
+}
+
+func guardedKinds() []string {
+	return []string{object.KindJoinProfile, object.KindHost, object.KindTrustPolicy}
 }
 
 // isGuarded tells whether an object is of a kind that is judged.

@@ -124,9 +124,13 @@ func (c *cli) report(command string, err error) int {
 	return f.code
 }
 
+// maxSaid bounds a message; it is what a terminal shows, not what a program reads.
+const maxSaid = 4096
+
 // say writes one message for people. If stderr is gone there is nobody to tell.
 func (c *cli) say(level, format string, args ...any) {
-	fmt.Fprintf(c.err, "hostwarrant: %s: %s\n", level, fmt.Sprintf(format, args...))
+	// File names and foreign text may hold what a terminal obeys: escaped here, once for all.
+	fmt.Fprintf(c.err, "hostwarrant: %s: %s\n", level, decision.OneLine(fmt.Sprintf(format, args...), maxSaid))
 }
 
 // print writes data. A reader that went away is an error: the data did not arrive.

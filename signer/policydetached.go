@@ -77,7 +77,7 @@ func standing(namespace string, text []byte, block string, key ssh.PublicKey) (o
 	if err != nil {
 		return false, err
 	}
-	if sameKey(sig.PublicKey(), key) {
+	if quorum.Same(sig.PublicKey(), key) {
 		return true, nil
 	}
 	return false, sig.Verify(namespace, text)

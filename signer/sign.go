@@ -72,7 +72,7 @@ func (s *signing) object(f *manifest.File, i int, o manifest.Object) (*manifest.
 
 func draftOf(p *object.JoinProfile) *draft {
 	d := &draft{
-		name: p.Name, version: p.Version, timeouts: p.Timeouts,
+		name: p.Name, version: p.Version, timeouts: maps.Clone(p.Timeouts),
 		scripts: map[script.Phase][]byte{}, signatures: maps.Clone(p.Signatures),
 	}
 	for phase, text := range p.Scripts {
@@ -102,6 +102,11 @@ func write(f *manifest.File, i int, d *draft, p *object.JoinProfile) (*manifest.
 		return nil, err
 	}
 	for _, phase := range d.phases() {
+		if bound := d.timeouts[phase]; bound != p.Timeouts[phase] {
+			if err := set([]string{"spec", "timeouts", string(phase)}, "", seconds(bound)); err != nil {
+				return nil, err
+			}
+		}
 		if err := set([]string{"spec", "scripts", string(phase)}, p.Scripts[phase], string(d.scripts[phase])); err != nil {
 			return nil, err
 		}

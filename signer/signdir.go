@@ -43,7 +43,7 @@ func (s *signing) directory(dir string, o signOptions) ([]byte, []output.Change,
 		if err != nil {
 			return nil, nil, undecided(fmt.Errorf("%s: %v", filepath.Join(dir, termsFile), err))
 		}
-		s.terms = o.terms.over(given)
+		s.terms, s.termsFile = o.terms.over(given), filepath.Join(dir, termsFile)
 	}
 	name, err := s.profileName(read, o.dir.profile)
 	if err != nil {
@@ -80,7 +80,6 @@ func (s *signing) signDraft(d *draft, read *scriptDir, version string) error {
 		return decision.Errorf(decision.WarrantMismatch, "--version %s is not the serial %s of the warrant", version, d.version).
 			Try("leave out --version: it is the serial")
 	}
-	d.fillTimeouts()
 	return s.sign(d)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,31 +36,19 @@ type phaseTerms struct {
 	Params   []string `yaml:"params"`
 }
 
-// serial is a number as a warrant has it: YAML alone would take 010 for 8.
-type serial int64
+// serial is a number in its one spelling: YAML alone would take 010 for 8.
+type serial struct{ number }
 
-// UnmarshalYAML takes the one spelling of a number.
+// UnmarshalYAML takes a plain decimal number.
 func (s *serial) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 {
 		return fmt.Errorf("line %d: the serial is not a number", n.Line)
 	}
-	return s.Set(n.Value)
-}
-
-// Set takes the one spelling of a number: 0, or digits that do not begin with 0, up to 15.
-func (s *serial) Set(text string) error {
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || strconv.FormatInt(v, 10) != text || v < 0 || len(text) > 15 {
-		return fmt.Errorf("%.40q is not a serial: 0, or up to 15 digits that do not begin with 0", text)
+	if err := s.Set(n.Value); err != nil {
+		return fmt.Errorf("line %d: serial %.40q: %v", n.Line, n.Value, err)
 	}
-	*s = serial(v)
 	return nil
 }
-
-func (s *serial) String() string { return strconv.FormatInt(int64(*s), 10) }
-
-// Type names the value in usage texts.
-func (s *serial) Type() string { return "number" }
 
 // termsFile is the file beside the scripts of a directory.
 const termsFile = "warrant.yaml"
@@ -75,6 +62,14 @@ const (
 
 // parseTerms reads warrant.yaml: one document, no unknown field.
 func parseTerms(text []byte) (terms, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		return terms{}, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	// A field without a value would be taken for one that is not there, and so for no limit.
+	if at := emptyValue(&root); at != nil {
+		return terms{}, fmt.Errorf("line %d: a field without a value", at.Line)
+	}
 	var t terms
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
@@ -92,6 +87,19 @@ func parseTerms(text []byte) (terms, error) {
 		}
 	}
 	return t, nil
+}
+
+// emptyValue finds the first node that says nothing.
+func emptyValue(n *yaml.Node) *yaml.Node {
+	if n.Tag == "!!null" {
+		return n
+	}
+	for _, child := range n.Content {
+		if found := emptyValue(child); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // termFlags are the flags that say the same as warrant.yaml.
@@ -147,7 +155,7 @@ func (t terms) warrant(profile string, phase script.Phase, before *warrant.Warra
 	}
 	w.Profile, w.Phase = profile, phase
 	if t.Serial != nil {
-		w.Serial = int64(*t.Serial)
+		w.Serial = int64(t.Serial.number)
 	}
 	// check: SerialRollback: what cluster and hosts refuse, and a slip: a warrant.yaml that was not raised
 	if before != nil && w.Serial < before.Serial {
@@ -250,7 +258,7 @@ func (t terms) lifetime(phase script.Phase, own phaseTerms) string {
 }
 
 func parseDays(text string) (time.Duration, error) {
-	n, err := strconv.Atoi(strings.TrimSuffix(text, "d"))
+	n, err := parseNumber(strings.TrimSuffix(text, "d"))
 	if err != nil || !strings.HasSuffix(text, "d") || n < 1 || n > 3650 {
 		return 0, usage("%.40q is not a number of days like 90d", text)
 	}

@@ -2,6 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -280,6 +284,12 @@ func TestVerifyRefusesTextThatCanBeReadInTwoWays(t *testing.T) {
 		"an end marker":                     good + "...\nkind: X\n",
 		"a directive":                       "%YAML 1.1\n---\n" + good,
 		"a byte order mark":                 "\ufeff" + good,
+		"one in a later document":           good + "---\n\ufeff" + good,
+		"one inside a document":             strings.Replace(good, "# kept", "# \ufeff", 1),
+		"a space that is none to YAML":      "\u00a0" + `{a: b,"apiVersion":"karpenter.dklesev.github.io/v1beta1","kind":"SSHJoinProfile"}`,
+		"one in a later document, NEL":      good + "---\n\u0085{}\n",
+		"more blanks than kubectl looks at": strings.Repeat("\n", 4100) + good,
+		"a guarded kind without apiVersion": strings.Replace(good, "apiVersion: karpenter.dklesev.github.io/v1beta1\n", "", 1),
 		"a NUL":                             good + "# \x00\n",
 		"text that is not UTF-8":            good + "x: \"\xff\"\n",
 		"not a map":                         "- a\n",
@@ -320,6 +330,106 @@ func TestVerifyNamesWhatItSkipsAndCountsOnlyWhatItJudged(t *testing.T) {
 	wantFailed(t, w.hostwarrant("verify", t.TempDir(), "--policy", w.policy, "--root", w.pubs), exitUndecided, "nothing to verify")
 	wantFailed(t, w.hostwarrant("verify", w.path("none"), "--policy", w.policy, "--root", w.pubs), exitUndecided, "none")
 	wantVerified(t, w.withInput(good, "verify", "-", "--policy", w.policy, "--root", w.pubs))
+}
+
+// A path that holds nothing is not covered by another that does: a pipeline that made nothing must fail.
+func TestVerifyWantsSomethingInEachPath(t *testing.T) {
+	w := newWorld(t)
+	good := w.write("good.json", w.profile(goodScripts(), w.signedBy(w.alice, goodScripts())))
+	bad := w.profile(goodScripts(), nil)
+	w.write("unsigned/p.json", bad)
+	link := w.path("link")
+	if err := os.Symlink(w.path("unsigned"), link); err != nil {
+		t.Fatal(err)
+	}
+	trust := []string{"--policy", w.policy, "--root", w.pubs}
+	for name, path := range map[string]string{
+		"an empty file":            w.write("empty.yaml", ""),
+		"a comment":                w.write("comment.yaml", "# nothing\n"),
+		"an empty directory":       t.TempDir(),
+		"stdin that gives nothing": "-",
+		"another kind":             w.write("other.yaml", "apiVersion: v1\nkind: ConfigMap\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, paths := range [][]string{{good, path}, {path, good}} {
+				r := w.hostwarrant(slices.Concat([]string{"verify"}, paths, trust)...)
+				if r.code != exitUndecided || !strings.Contains(r.err, path+": there is nothing to verify") {
+					t.Errorf("%v: exit %d, %s", paths, r.code, r.err)
+				}
+			}
+		})
+	}
+	wantRefused(t, w.hostwarrant(slices.Concat([]string{"verify", good, link}, trust)...), "Unsigned")
+	// A refusal is a refusal, whatever the other paths hold.
+	wantRefused(t, w.hostwarrant(slices.Concat([]string{"verify", w.path("empty.yaml"), link}, trust)...), "Unsigned")
+}
+
+// What stands beside scripts under the name of their terms is judged unless it is terms.
+func TestVerifyJudgesAManifestThatIsCalledWarrantYAML(t *testing.T) {
+	w := newWorld(t)
+	signatures := w.signedBy(w.alice, goodScripts())
+	for phase, text := range goodScripts() {
+		w.write("tls/"+scriptFile(phase), text)
+		w.write("tls/"+scriptFile(phase)+".sig", signatures[phase])
+	}
+	args := []string{"verify", w.path("tls"), "--policy", w.policy, "--root", w.pubs}
+	w.write("tls/warrant.yaml", "serial: 1\ntargets: [any]\n")
+	wantVerified(t, w.hostwarrant(args...))
+	w.write("tls/warrant.yaml", w.profile(goodScripts(), nil))
+	wantRefused(t, w.hostwarrant(args...), "Unsigned")
+}
+
+// A pipe that nobody writes to, or a device, would be read for ever.
+func TestWalksReadRegularFilesOnly(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"pipe.yaml", "install.sh"} {
+		dir := t.TempDir()
+		if out, err := exec.Command(testkit.Tool(t, "mkfifo"), filepath.Join(dir, name)).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, command := range [][]string{{"verify", dir, "--policy", w.policy, "--root", w.pubs}, {"lint", dir}, {"inspect", dir}} {
+			wantFailed(t, w.hostwarrant(command...), exitUndecided, "is not a regular file")
+		}
+	}
+}
+
+// Work grows with the input, not with its square.
+func TestLongLinesAndManyProfilesTakeNoTime(t *testing.T) {
+	w := newWorld(t)
+	long := `{"a":[` + strings.Repeat("1,", 1<<19) + "1]}"
+	flow := "a: [" + strings.Repeat("a,", 1<<18) + "a]\n"
+	changed := goodScripts()
+	changed[script.Join] = "#!/bin/sh\necho changed\n"
+	many := strings.Repeat(w.profile(changed, w.signedBy(w.alice, goodScripts()))+"\n", 200)
+	began := time.Now()
+	for _, text := range []string{long, flow, many} {
+		if r := w.verify(text); r.code == exitDone {
+			t.Errorf("exit %d", r.code)
+		}
+	}
+	if took := time.Since(began); took > 40*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// Names of files come from others too.
+func TestMessagesEscapeFileNames(t *testing.T) {
+	w := newWorld(t)
+	const name = "x\x1b[31m\u202ey.yaml"
+	w.write("d/"+name, "kind: ConfigMap\n")
+	for _, args := range [][]string{
+		{"verify", w.path("d"), "--policy", w.policy, "--root", w.pubs},
+		{"verify", w.path("no" + name), "--policy", w.policy, "--root", w.pubs},
+		{"inspect", w.path("d/" + name)},
+		{"lint", w.path("d/" + name)},
+		{"sign", w.path("d/" + name), "--key", w.key("alice", w.alice)},
+		{"sign", "--no" + name},
+	} {
+		r := w.hostwarrant(args...)
+		if r.code == exitDone || strings.ContainsAny(r.out+r.err, "\x1b\u202e") {
+			t.Errorf("%v: exit %d, %q%q", args, r.code, r.out, r.err)
+		}
+	}
 }
 
 func TestVerifyPrintsDecisionsAsJSON(t *testing.T) {

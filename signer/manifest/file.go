@@ -11,6 +11,10 @@ import (
 // a few objects.
 const MaxFile = 16 << 20
 
+// maxLeading is well below the 4096 bytes in which kubectl looks for a brace (apimachinery,
+// NewYAMLOrJSONDecoder).
+const maxLeading = 1024
+
 // File is a text with its documents.
 type File struct {
 	Data []byte
@@ -42,11 +46,16 @@ func Read(data []byte) (*File, error) {
 	if len(data) > MaxFile {
 		return nil, &Error{What: fmt.Sprintf("%d bytes, more than %d", len(data), MaxFile)}
 	}
-	// check: Malformed: readers differ in what they make of it
-	if bytes.HasPrefix(data, []byte("\ufeff")) {
-		return nil, &Error{1, 1, "starts with a byte order mark: save the file without it"}
-	}
 	l := newLines(data)
+	// check: Malformed: kubectl strips it from the start of each document, and sees an object where we see none
+	if i := bytes.Index(data, []byte("\ufeff")); i >= 0 {
+		line, col := l.at(i)
+		return nil, &Error{line, col, "a byte order mark: save the text without it"}
+	}
+	// check: Malformed: kubectl looks no further for the brace that tells JSON from YAML
+	if len(data)-len(bytes.TrimLeft(data, " \t\r\n")) > maxLeading {
+		return nil, &Error{1, 1, fmt.Sprintf("more than %d blanks before the text", maxLeading)}
+	}
 	// check: Malformed: what a reader drops or replaces was not what people looked at
 	if i := badByte(data); i >= 0 {
 		line, col := l.at(i)
@@ -58,6 +67,10 @@ func Read(data []byte) (*File, error) {
 			f.JSON, f.Docs = true, docs
 			return f, nil
 		}
+	}
+	// check: Malformed: kubectl takes any Unicode space before a brace for a blank, and what follows for JSON
+	if err := checkStarts(l); err != nil {
+		return nil, err
 	}
 	// check: Malformed: kubectl takes CR LF from each line before it reads YAML, and sees one line end where we see two
 	if i := bytes.Index(data, []byte("\r\r\n")); i >= 0 {
@@ -86,6 +99,25 @@ func badByte(data []byte) int {
 		i += n
 	}
 	return -1
+}
+
+// checkStarts refuses documents that begin with something other than ASCII: a space that is none to a
+// YAML reader.
+func checkStarts(l *lines) error {
+	begun := false
+	for i := range l.starts {
+		text, _ := l.text(i + 1)
+		if strings.HasPrefix(text, "---") {
+			begun = false
+			continue
+		}
+		first := bytes.TrimLeft(l.data[l.starts[i]:], " \t") // a line may end in a character that is not ASCII
+		if !begun && len(first) > 0 && first[0] >= utf8.RuneSelf {
+			return &Error{i + 1, 1, "a document that begins with a character that is not ASCII"}
+		}
+		begun = begun || strings.TrimLeft(text, " \t") != ""
+	}
+	return nil
 }
 
 // checkMarkers refuses document markers and directives that kubectl and a YAML reader take

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,6 +104,9 @@ func TestWeRefuseWhatKubectlReadsDifferently(t *testing.T) {
 		"CR CR LF in a plain":  "a: x\r\r\n  y\n",
 		"an octal with a sign": "a: 0o+26\n",
 		"a negative octal":     "a: 0o-7\n",
+		"a byte order mark":    "a: 1\n---\n\ufeffb: 2\n",
+		"a no-break space":     "\u00a0{a: b}",
+		"many blanks":          strings.Repeat(" ", 4100) + "{\"a\": \"x\u2028y\"}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			agrees(t, []byte(text))
@@ -121,6 +125,7 @@ func TestWeRefuseWhatKubectlReadsDifferently(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"a: 1\n---\nb: |\n  x\n", `{"a": [1, "x"]}`, "a: \"x\\u0041\"\nb: 'y'\n", "- a\n", "a: 010\nb: yes\n", "a: >\n x\n\n  y\n", "{a: b}\n---\n{c: d}",
+		"a: 1\n---\n\ufeffb: 2\n", "\u00a0{a: b}", "a: 1\n---\n\u0085{a: b}\n", strings.Repeat(" ", 4100) + "{\"a\": \"x\u2028y\"}",
 		"a: 2026-01-01\nb: 1_0\nc: 0o7\n", "kind: x\nitems:\n- apiVersion: v1\n  kind: y\n",
 	} {
 		f.Add([]byte(seed))

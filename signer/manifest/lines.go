@@ -8,10 +8,17 @@ import (
 
 // lines maps between byte offsets and the lines and columns of a YAML reader, which counts columns in
 // characters and takes CR, LF, CR LF, NEL, LS and PS as line breaks (YAML 1.1, section 4.2).
+//
+// Nodes are asked for in the order of the text, so it goes on from the last answer: counting each from
+// the start of its line would take minutes for a long line.
 type lines struct {
 	data   []byte
 	starts []int
+	last   mark
 }
+
+// mark is a place in the text, in bytes and in characters of its line.
+type mark struct{ line, col, off int }
 
 func newLines(data []byte) *lines {
 	l := &lines{data: data, starts: []int{0}}
@@ -47,18 +54,31 @@ func (l *lines) offset(line, col int) int {
 	if line < 1 || line > len(l.starts) {
 		return len(l.data)
 	}
-	i := l.starts[line-1]
-	for ; col > 1 && i < len(l.data); col-- {
-		_, n := utf8.DecodeRune(l.data[i:])
-		i += n
+	from := l.from(line, func(m mark) bool { return m.col <= col })
+	for ; from.col < col && from.off < len(l.data); from.col++ {
+		_, n := utf8.DecodeRune(l.data[from.off:])
+		from.off += n
 	}
-	return i
+	l.last = from
+	return from.off
 }
 
 // at gives line and column of a byte offset, both from 1.
 func (l *lines) at(off int) (line, col int) {
 	line = sort.SearchInts(l.starts, off+1)
-	return line, utf8.RuneCount(l.data[l.starts[line-1]:off]) + 1
+	from := l.from(line, func(m mark) bool { return m.off <= off })
+	from.col += utf8.RuneCount(l.data[from.off:off])
+	from.off = off
+	l.last = from
+	return line, from.col
+}
+
+// from is where counting may begin on a line: at the last answer if it lies before, else at its start.
+func (l *lines) from(line int, before func(mark) bool) mark {
+	if l.last.line == line && before(l.last) {
+		return l.last
+	}
+	return mark{line, 1, l.starts[line-1]}
 }
 
 // text gives a line without its break, and the offset behind the break.

@@ -13,6 +13,7 @@ import (
 type Change struct {
 	Path      string
 	Old, Data []byte
+	Mode      fs.FileMode // of a new file; 0 is 0644. One that is there keeps its own.
 }
 
 // All writes several files or none: each is prepared in full beside its place before the first takes
@@ -53,6 +54,17 @@ func putBack(done []staged) error {
 	return all
 }
 
+// newMode is the mode of files that hold nothing secret.
+const newMode fs.FileMode = 0o644
+
+// mode is what a new file gets.
+func (c Change) mode() fs.FileMode {
+	if c.Mode == 0 {
+		return newMode
+	}
+	return c.Mode
+}
+
 // staged is a new text that lies ready beside the file it is for.
 type staged struct {
 	Change
@@ -91,7 +103,7 @@ func (s *staged) place() error {
 func (s *staged) placeNew() error {
 	err := os.Link(s.temp, s.target)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return Create(s.target, s.Data, newMode)
+		return Create(s.target, s.Data, s.mode())
 	}
 	if err != nil {
 		return fmt.Errorf("writing %q: it %w", s.Path, ErrExists)

@@ -51,9 +51,6 @@ func Force(path string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// newMode is the mode of files that hold nothing secret.
-const newMode fs.FileMode = 0o644
-
 // destination is the file behind a path, and the mode it has or gets.
 func destination(c Change) (string, fs.FileMode, error) {
 	if c.Old == nil {
@@ -64,7 +61,7 @@ func destination(c Change) (string, fs.FileMode, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", 0, err
 		}
-		return c.Path, newMode, nil
+		return c.Path, c.mode(), nil
 	}
 	target, err := filepath.EvalSymlinks(c.Path)
 	if err != nil {
