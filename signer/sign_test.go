@@ -160,6 +160,7 @@ func TestSignUsage(t *testing.T) {
 		"a bad target":        {"sign", path, "--key", key, "--serial", "1", "--target", "class"},
 		"a bad parameter":     {"sign", path, "--key", key, "--serial", "1", "--target", "any", "--param", "X required type ip"},
 		"a bad validity":      {"sign", path, "--key", key, "--serial", "1", "--target", "any", "--valid-for", "90"},
+		"half a second":       {"sign", path, "--key", key, "--serial", "1", "--target", "any", "--not-before", "2026-11-30T00:00:00.5Z"},
 		"a bad beginning":     {"sign", path, "--key", key, "--serial", "1", "--target", "any", "--not-before", "today"},
 		"an unknown flag":     {"sign", path, "--key", key, "--nothing"},
 	} {

@@ -217,8 +217,9 @@ func (t terms) period(w *warrant.Warrant, own phaseTerms, now time.Time) error {
 	from := now.UTC().Truncate(time.Hour)
 	w.HasNotBefore = t.NotBefore != none
 	if t.NotBefore != "" && w.HasNotBefore {
-		given, err := time.Parse("2006-01-02T15:04:05Z", t.NotBefore)
-		if err != nil {
+		const layout = "2006-01-02T15:04:05Z"
+		given, err := time.Parse(layout, t.NotBefore)
+		if err != nil || given.Format(layout) != t.NotBefore { // Parse alone takes fractions too
 			return usage("not-before: %.40q is neither a time like 2026-11-29T00:00:00Z nor none", t.NotBefore)
 		}
 		from = given
