@@ -92,7 +92,7 @@ func TestNoSignatureByACertificateThatNobodyTakes(t *testing.T) {
 			if tt.after != nil {
 				tt.after(c)
 			}
-			_, err := sshsig.SignWithCertificates(rand.Reader, certifiedSigner{tt.key.Signer.(ssh.AlgorithmSigner), c}, namespace, message)
+			_, err := sshsig.SignWithCertificates(rand.Reader, certified(t, tt.key, c), namespace, message)
 			if err == nil {
 				t.Fatal("signed")
 			}
