@@ -58,10 +58,10 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 	}
 	var all []verdict
 	shown := c.progress("verified", len(inputs))
-	held := map[string]bool{}
+	var held holding
 	for i, in := range inputs {
 		found := j.input(in)
-		held[in.root] = held[in.root] || len(found) > 0
+		held.take(in, len(found))
 		all = append(all, found...)
 		shown.step(i + 1)
 	}
@@ -75,7 +75,7 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 			return &failure{code: exitRefused}
 		}
 	}
-	return nothingIn(paths, held, "verify", "give files or directories that hold SSHJoinProfile, SSHHost or TrustPolicy objects, or phase scripts")
+	return held.missing(paths, "verify", "give files or directories that hold SSHJoinProfile, SSHHost or TrustPolicy objects, or phase scripts")
 }
 
 // row is a verdict in JSON (docs/cli.md).

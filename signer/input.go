@@ -46,15 +46,41 @@ func (c *cli) gather(paths []string) ([]input, error) {
 	return all, nil
 }
 
-// nothingIn is the error for arguments that held nothing that counts: what a pipeline made must not pass
-// because it made nothing.
-func nothingIn(paths []string, held map[string]bool, what, hint string) error {
+// holding keeps which arguments held something. One that held nothing is an error although others did:
+// a pipeline that made nothing must not pass. Objects of kinds that are skipped are something, but
+// where there are no others, nothing was done.
+type holding struct {
+	paths map[string]bool
+	any   bool
+}
+
+// take notes what an input gave.
+func (h *holding) take(in input, found int) {
+	if h.paths == nil {
+		h.paths = map[string]bool{}
+	}
+	h.any = h.any || found > 0
+	h.paths[in.root] = h.paths[in.root] || found > 0 || in.hasObjects()
+}
+
+// missing is the error for the first argument that held nothing, nil where each held something.
+func (h *holding) missing(paths []string, what, hint string) error {
 	for _, path := range paths {
-		if !held[path] {
+		if !h.any || !h.paths[path] {
 			return &failure{code: exitUndecided, err: fmt.Errorf("%s: there is nothing to %s", path, what), hint: hint}
 		}
 	}
 	return nil
+}
+
+// hasObjects tells a text with objects, of whatever kind, from one without any.
+func (in input) hasObjects() bool {
+	f, err := manifest.Read(in.data)
+	if err != nil {
+		return false
+	}
+	objects, err := f.Objects()
+	return err == nil && slices.ContainsFunc(objects, func(o manifest.Object) bool { return o.Kind != "" })
 }
 
 func (c *cli) gatherOne(path string) ([]input, error) {

@@ -30,16 +30,16 @@ func (c *cli) lintUnits(paths []string, phase script.Phase) ([]lintUnit, error) 
 		return nil, err
 	}
 	var all []lintUnit
-	held := map[string]bool{}
+	var held holding
 	for _, in := range inputs {
 		units, err := c.unitsOf(in, phase)
 		if err != nil {
 			return nil, err
 		}
-		held[in.root] = held[in.root] || len(units) > 0
+		held.take(in, len(units))
 		all = append(all, units...)
 	}
-	return all, nothingIn(paths, held, "lint", "give phase scripts, or files or directories that hold them or SSHJoinProfile objects")
+	return all, held.missing(paths, "lint", "give phase scripts, or files or directories that hold them or SSHJoinProfile objects")
 }
 
 func (c *cli) unitsOf(in input, phase script.Phase) ([]lintUnit, error) {

@@ -348,7 +348,7 @@ func TestVerifyWantsSomethingInEachPath(t *testing.T) {
 		"a comment":                w.write("comment.yaml", "# nothing\n"),
 		"an empty directory":       t.TempDir(),
 		"stdin that gives nothing": "-",
-		"another kind":             w.write("other.yaml", "apiVersion: v1\nkind: ConfigMap\n"),
+		"a text without a kind":    w.write("values.yaml", "a: b\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, paths := range [][]string{{good, path}, {path, good}} {
@@ -359,6 +359,11 @@ func TestVerifyWantsSomethingInEachPath(t *testing.T) {
 			}
 		})
 	}
+	other := w.write("other.yaml", "apiVersion: v1\nkind: ConfigMap\n")
+	if r := w.hostwarrant(slices.Concat([]string{"verify", good, other}, trust)...); r.code != exitDone || !strings.Contains(r.err, "ConfigMap/ is of no kind that is guarded") {
+		t.Errorf("an object of another kind is something: exit %d, %s", r.code, r.err)
+	}
+	wantFailed(t, w.hostwarrant(slices.Concat([]string{"verify", other}, trust)...), exitUndecided, "there is nothing to verify")
 	wantRefused(t, w.hostwarrant(slices.Concat([]string{"verify", good, link}, trust)...), "Unsigned")
 	// A refusal is a refusal, whatever the other paths hold.
 	wantRefused(t, w.hostwarrant(slices.Concat([]string{"verify", w.path("empty.yaml"), link}, trust)...), "Unsigned")
