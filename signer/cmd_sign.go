@@ -86,7 +86,7 @@ func (o signOptions) check(paths []string) error {
 		return usage("-o takes one PATH")
 	case o.out == "" && o.terms.flags.Changed("output"):
 		return usage("-o needs the name of a file")
-	case o.out != "" && reads(paths[0], o.out):
+	case o.out != "" && slices.ContainsFunc(slices.Concat(paths, o.keys, []string{o.terms.file, o.judge.policy, o.judge.roots}), o.writesTo):
 		return usage("-o %s is what is read: -i edits a file in place", o.out)
 	case o.add && o.replace:
 		return usage("--add and --replace exclude each other")
@@ -271,20 +271,26 @@ func (c *cli) deliver(all []signed, o signOptions) error {
 	return c.print(joinDocuments(texts))
 }
 
-// reads tells whether a file is one of those that a path stands for.
-func reads(path, file string) bool {
-	target, err := os.Stat(file)
-	if err != nil {
+// writesTo tells whether -o is one of the files that a path stands for.
+func (o signOptions) writesTo(path string) bool {
+	if path == "" {
 		return false
 	}
 	candidates := []string{path, filepath.Join(path, termsFile)}
 	for _, phase := range script.Phases() {
 		candidates = append(candidates, filepath.Join(path, scriptFile(phase)), filepath.Join(path, scriptFile(phase)+".sig"))
 	}
-	return slices.ContainsFunc(candidates, func(name string) bool {
-		info, err := os.Stat(name)
-		return err == nil && os.SameFile(info, target)
-	})
+	return slices.ContainsFunc(candidates, func(name string) bool { return sameFile(name, o.out) })
+}
+
+// sameFile compares what is there, and for what is not there yet the names.
+func sameFile(a, b string) bool {
+	was, err := os.Stat(a)
+	if err != nil {
+		return filepath.Clean(a) == filepath.Clean(b)
+	}
+	is, err := os.Stat(b)
+	return err == nil && os.SameFile(was, is)
 }
 
 // joinDocuments makes one stream of several texts.

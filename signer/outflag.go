@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"slices"
@@ -22,12 +23,15 @@ func newFile(path string, data []byte, force bool) (output.Change, error) {
 	if !force {
 		return change, nil
 	}
-	old, err := readFile(path)
+	old, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return change, nil
 	}
 	if err != nil {
 		return change, undecided(err)
+	}
+	if bytes.Contains(old, []byte("PRIVATE KEY-----")) {
+		return change, usage("-o %s is a private key: it is not replaced, not even with --force", path)
 	}
 	change.Old = old
 	return change, nil

@@ -14,7 +14,7 @@ import (
 
 // readSignatures reads the detached signatures of a file: old is nil where there are none yet.
 func readSignatures(path string) (old []byte, all []string, err error) {
-	old, err = readFile(path + ".sig")
+	old, err = readRegular(path + ".sig")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}

@@ -31,7 +31,7 @@ type terms struct {
 // phaseTerms are what is said of one phase alone.
 type phaseTerms struct {
 	ValidFor string   `yaml:"validFor"`
-	Timeout  int      `yaml:"timeout"`
+	Timeout  *serial  `yaml:"timeout"`
 	Targets  []string `yaml:"targets"`
 	Params   []string `yaml:"params"`
 }
@@ -42,10 +42,10 @@ type serial struct{ number }
 // UnmarshalYAML takes a plain decimal number.
 func (s *serial) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 {
-		return fmt.Errorf("line %d: the serial is not a number", n.Line)
+		return fmt.Errorf("line %d: %.40q is not a number", n.Line, n.Value)
 	}
 	if err := s.Set(n.Value); err != nil {
-		return fmt.Errorf("line %d: serial %.40q: %v", n.Line, n.Value, err)
+		return fmt.Errorf("line %d: number %.40q: %v", n.Line, n.Value, err)
 	}
 	return nil
 }
@@ -148,6 +148,11 @@ func (t terms) given() bool {
 
 // warrant gives the warrant of a phase: what is said, over what its block said before (nil for none).
 func (t terms) warrant(profile string, phase script.Phase, before *warrant.Warrant, now time.Time) (*warrant.Warrant, error) {
+	// check: WarrantMismatch: terms that were written for another profile
+	if t.Profile != "" && t.Profile != profile {
+		return nil, decision.Errorf(decision.WarrantMismatch, "the terms are for profile %.80q, this is %.80q", t.Profile, profile).At(string(phase)).
+			Try("give the terms of this profile, or leave profile out of them")
+	}
 	own := t.Phases[phase]
 	w := &warrant.Warrant{}
 	if before != nil {
@@ -165,8 +170,8 @@ func (t terms) warrant(profile string, phase script.Phase, before *warrant.Warra
 	if before == nil && t.Serial == nil {
 		return nil, usage("a new warrant needs a serial: give --serial N, or serial in %s", termsFile)
 	}
-	if own.Timeout != 0 {
-		w.Timeout = own.Timeout
+	if own.Timeout != nil {
+		w.Timeout = int(own.Timeout.number)
 	}
 	if err := t.place(w, own); err != nil {
 		return nil, err

@@ -68,6 +68,11 @@ func Read(data []byte) (*File, error) {
 			return f, nil
 		}
 	}
+	// check: Malformed: kubectl reads JSON as far as it goes, in which a line separator is text, and not a fold
+	if i := separatorInJSON(data); i >= 0 {
+		line, col := l.at(i)
+		return nil, &Error{line, col, "a Unicode line separator in a text that begins as JSON: write it as \\u"}
+	}
 	// check: Malformed: kubectl takes any Unicode space before a brace for a blank, and what follows for JSON
 	if err := checkStarts(l); err != nil {
 		return nil, err
@@ -99,6 +104,15 @@ func badByte(data []byte) int {
 		i += n
 	}
 	return -1
+}
+
+// separatorInJSON is the offset of the first NEL, LS or PS in a text that begins with a brace and is no
+// JSON as a whole, or -1.
+func separatorInJSON(data []byte) int {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return -1
+	}
+	return bytes.IndexAny(data, "\u0085\u2028\u2029")
 }
 
 // checkStarts refuses documents that begin with something other than ASCII: a space that is none to a

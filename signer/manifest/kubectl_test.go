@@ -100,13 +100,15 @@ func TestWeReadWhatKubectlReads(t *testing.T) {
 
 func TestWeRefuseWhatKubectlReadsDifferently(t *testing.T) {
 	for name, text := range map[string]string{
-		"CR CR LF in a script": "a: |\n  set -eu\r\r\n  id\n",
-		"CR CR LF in a plain":  "a: x\r\r\n  y\n",
-		"an octal with a sign": "a: 0o+26\n",
-		"a negative octal":     "a: 0o-7\n",
-		"a byte order mark":    "a: 1\n---\n\ufeffb: 2\n",
-		"a no-break space":     "\u00a0{a: b}",
-		"many blanks":          strings.Repeat(" ", 4100) + "{\"a\": \"x\u2028y\"}",
+		"CR CR LF in a script":  "a: |\n  set -eu\r\r\n  id\n",
+		"CR CR LF in a plain":   "a: x\r\r\n  y\n",
+		"an octal with a sign":  "a: 0o+26\n",
+		"a negative octal":      "a: 0o-7\n",
+		"a byte order mark":     "a: 1\n---\n\ufeffb: 2\n",
+		"a no-break space":      "\u00a0{a: b}",
+		"NEL in JSON, then ---": "{\"a\":\"p\u0085q\"}\n---\n",
+		"LS in JSON, then YAML": "{\"a\":\"p \u2028 q\"}\n---\nb: 1\n",
+		"many blanks":           strings.Repeat(" ", 4100) + "{\"a\": \"x\u2028y\"}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			agrees(t, []byte(text))
@@ -125,7 +127,7 @@ func TestWeRefuseWhatKubectlReadsDifferently(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"a: 1\n---\nb: |\n  x\n", `{"a": [1, "x"]}`, "a: \"x\\u0041\"\nb: 'y'\n", "- a\n", "a: 010\nb: yes\n", "a: >\n x\n\n  y\n", "{a: b}\n---\n{c: d}",
-		"a: 1\n---\n\ufeffb: 2\n", "\u00a0{a: b}", "a: 1\n---\n\u0085{a: b}\n", strings.Repeat(" ", 4100) + "{\"a\": \"x\u2028y\"}",
+		"a: 1\n---\n\ufeffb: 2\n", "\u00a0{a: b}", "{\"a\":\"p\u0085q\"}\n---\n", "a: 1\n---\n\u0085{a: b}\n", strings.Repeat(" ", 4100) + "{\"a\": \"x\u2028y\"}",
 		"a: 2026-01-01\nb: 1_0\nc: 0o7\n", "kind: x\nitems:\n- apiVersion: v1\n  kind: y\n",
 	} {
 		f.Add([]byte(seed))
