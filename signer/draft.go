@@ -93,21 +93,26 @@ func (s *signing) prepare(d *draft) error {
 
 // allow lets the object give a script the time that its warrant asks for.
 func (s *signing) allow(d *draft, w *warrant.Warrant) {
-	if s.others == onlyAdd || w.Phase == script.Uninstall {
+	was, given := d.timeouts[w.Phase]
+	if s.others == onlyAdd || !d.raise(w) || !given {
 		return
 	}
-	need := time.Duration(w.TimeoutSeconds()) * time.Second
+	s.c.say("note", "%s: spec.timeouts.%s rises from %s to the %s of the warrant", s.subject, w.Phase, was, d.timeouts[w.Phase])
+}
+
+// raise sets the bound of a phase where it, or its default, is below what the warrant asks for. Uninstall
+// has none.
+func (d *draft) raise(w *warrant.Warrant) bool {
 	bound, given := d.timeouts[w.Phase]
 	if !given {
 		bound = time.Duration(warrant.DefaultTimeout(w.Phase)) * time.Second
 	}
-	if bound >= need {
-		return
-	}
-	if given {
-		s.c.say("note", "%s: spec.timeouts.%s rises from %s to the %s of the warrant", s.subject, w.Phase, bound, need)
+	need := time.Duration(w.TimeoutSeconds()) * time.Second
+	if w.Phase == script.Uninstall || bound >= need {
+		return false
 	}
 	d.timeouts[w.Phase] = need
+	return true
 }
 
 // leavingFirst is the order in which warrants are written: those of install and join hold the digests

@@ -137,19 +137,9 @@ func (d *scriptDir) draft(name string) *draft {
 	}
 	for _, w := range d.warrants() {
 		made.version = strconv.FormatInt(w.Serial, 10)
+		made.raise(w)
 	}
-	made.fillTimeouts()
 	return made
-}
-
-// fillTimeouts writes the bounds that a warrant needs and the default does not allow.
-func (d *draft) fillTimeouts() {
-	for phase, text := range d.scripts {
-		w, err := warrant.Find(text)
-		if err == nil && w != nil && phase != script.Uninstall && w.TimeoutSeconds() > warrant.DefaultTimeout(phase) {
-			d.timeouts[phase] = time.Duration(w.TimeoutSeconds()) * time.Second
-		}
-	}
 }
 
 // changes are the files of a directory that a signed draft changes. All signatures are written again.

@@ -39,18 +39,6 @@ func Replace(path string, old, data []byte) error {
 	return All([]Change{{Path: path, Old: old, Data: data}})
 }
 
-// Force writes a file whether or not one exists.
-func Force(path string, data []byte, mode fs.FileMode) error {
-	temp, err := prepare(path, data, mode)
-	if err != nil {
-		return fmt.Errorf("writing %q: %v", path, err)
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return errors.Join(fmt.Errorf("writing %q: %v", path, err), os.Remove(temp))
-	}
-	return nil
-}
-
 // destination is the file behind a path, and the mode it has or gets.
 func destination(c Change) (string, fs.FileMode, error) {
 	if c.Old == nil {

@@ -101,19 +101,3 @@ func TestReplaceRefusesAFileThatChangedMeanwhile(t *testing.T) {
 		t.Error("want an error for a missing file")
 	}
 }
-
-func TestForceReplacesAndLeavesNothingWhereItCannot(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "f")
-	write(t, path, "old", 0o600)
-	if err := Force(path, []byte("new"), 0o644); err != nil || read(t, path) != "new" {
-		t.Errorf("got %v", err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := Force(filepath.Join(dir, "d"), []byte("new"), 0o644); err == nil {
-		t.Error("want an error where a directory stands")
-	}
-	onlyFiles(t, dir, "f", "d")
-}
