@@ -4,7 +4,11 @@ import (
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/ledger"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
 
 // Snapshot is what is trusted at one moment. Its zero value trusts nothing.
@@ -14,6 +18,42 @@ type Snapshot struct {
 	// ClusterID is the reader's own cluster, as its anchor names it.
 	ClusterID string
 	Now       time.Time
+	// Ledger is what the cluster remembers; nil where nobody keeps one, as offline.
+	Ledger Ledger
+	// Stored is what else the cluster holds; nil where nobody knows.
+	Stored Stored
+}
+
+// Ledger tells the marks of profiles.
+type Ledger interface {
+	// Mark is the highest version of the profile that was seen stored and verified.
+	Mark(profile string) (ledger.Mark, bool)
+	// ResetUsed reports whether a reset of the policy, by its id, was applied already.
+	ResetUsed(id string) bool
+}
+
+// Stored tells what the cluster holds beside the object that is judged. It is read
+// in memory: no method waits. Values are shared and never changed.
+type Stored interface {
+	// Profile is nil where there is none.
+	Profile(name string) *ProfileFacts
+	// Host is nil where there is none.
+	Host(namespace, name string) *object.Host
+	Hosts() []*object.Host
+	NodeClasses() []*object.NodeClass
+	HostRuns() []*object.HostRun
+	// NodeProviderID is spec.providerID of a Node.
+	NodeProviderID(name string) (id string, exists bool)
+}
+
+// ProfileFacts is what is kept of a stored SSHJoinProfile: no script.
+type ProfileFacts struct {
+	object.Meta
+	Version string
+	// Digest is object.JoinProfile.Digest.
+	Digest string
+	// Warrants are those of its phases; nil where no script has one, or they contradict each other.
+	Warrants map[script.Phase]*warrant.Warrant
 }
 
 // usable refuses to judge by a policy that is missing or has expired.
