@@ -871,3 +871,35 @@ func TestExpiryWarning(t *testing.T) {
 		t.Errorf("no policy: %q", got)
 	}
 }
+
+func TestAReviewOfTwelveMiBIsJudgedInTime(t *testing.T) {
+	c := newCourt(t)
+	p := c.author.profile("tls")
+	for _, phase := range p.Phases() {
+		text := "#!/bin/bash\n" + strings.Repeat("<", script.MaxCharacters-12)
+		p.Scripts[phase], p.Signatures[phase] = text, c.sign(text)
+	}
+	signed := profileTree(p)
+	changed := set(signed, "spec", "version", "2")
+	unsigned := set(changed, "spec", "signatures", nil)
+	for name, tt := range map[string]struct {
+		old, o  tree
+		outcome verify.Outcome
+	}{
+		"signed": {signed, changed, allow}, "unsigned": {signed, unsigned, deny}, "a label": {signed, set(signed, "metadata", "labels", tree{"a": "b"}), verify.OutcomeExempt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(t, verify.Update, tt.o, tt.old)
+			start := time.Now()
+			a := verify.Admission(c.s, r)
+			took := time.Since(start)
+			t.Logf("%d MiB in %s", (len(r.Object)+len(r.Old))>>20, took)
+			if a.Outcome != tt.outcome {
+				t.Errorf("got %s (%s)", a.Outcome, a.Decision.Message())
+			}
+			if took > 4*time.Second { // what the webhook waits; a quiet machine needs a tenth
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
