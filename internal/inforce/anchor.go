@@ -8,15 +8,13 @@ import (
 // Anchor is what the operator installed: which root keys to believe, and which cluster this is.
 type Anchor struct {
 	verify.Anchor
-	// Text is the roots file, by which anchors are compared.
-	Text []byte
+	// Text is the roots file, and Digest is its digest, by which anchors are compared.
+	Text   []byte
+	Digest string
 }
-
-// Digest identifies the anchor's roots.
-func (a Anchor) Digest() string { return trustpolicy.Digest(a.Text) }
 
 // ParseAnchor reads the two files of an anchor. The error carries PolicyMalformed.
 func ParseAnchor(roots, clusterID []byte) (Anchor, error) {
 	parsed, err := verify.ParseAnchor(roots, clusterID)
-	return Anchor{Anchor: parsed, Text: roots}, err
+	return Anchor{Anchor: parsed, Text: roots, Digest: trustpolicy.Digest(roots)}, err
 }

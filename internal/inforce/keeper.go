@@ -71,7 +71,7 @@ func (k *Keeper) Settle(now time.Time) []Event {
 		return nil
 	}
 	k.pin = k.remembered
-	k.linked = k.pin.AnchorDigest == "" || k.pin.AnchorDigest == k.anchor.Digest()
+	k.linked = k.pin.AnchorDigest == "" || k.pin.AnchorDigest == k.anchor.Digest
 	events := k.all(now)
 	k.settled = true
 	return events
@@ -202,5 +202,5 @@ func (k *Keeper) Remembered() ledger.Policy { return k.remembered }
 // AnchorDiffers says that the cluster's ledger pins another anchor than this reader has: another
 // program of the product, or an earlier start, trusts other roots.
 func (k *Keeper) AnchorDiffers() bool {
-	return k.remembered.AnchorDigest != "" && k.remembered.AnchorDigest != k.anchor.Digest()
+	return k.remembered.AnchorDigest != "" && k.remembered.AnchorDigest != k.anchor.Digest
 }

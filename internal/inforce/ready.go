@@ -13,7 +13,7 @@ func (k *Keeper) Fault() error {
 	}
 	// check: AnchorChanged: a policy by roots that somebody brought along must decide nothing
 	if !k.linked {
-		return decision.Errorf(decision.AnchorChanged, "the anchor is %.19s, pinned is %.19s, and no root chain leads from one to the other", k.anchor.Digest(), k.pin.AnchorDigest).
+		return decision.Errorf(decision.AnchorChanged, "the anchor is %.19s, pinned is %.19s, and no root chain leads from one to the other", k.anchor.Digest, k.pin.AnchorDigest).
 			Try("restore the anchor, or apply a trust policy whose spec.rootChain links the two")
 	}
 	for _, o := range k.offers {

@@ -42,7 +42,7 @@ func (m *Mutator) Handle(_ context.Context, req *admissionv1.AdmissionRequest) (
 	}()
 	r = &admissionv1.AdmissionResponse{Allowed: true}
 	s, err := m.Trust.Snapshot(req.Kind.Kind, m.Now())
-	if err != nil || known(req) != nil || req.Operation == admissionv1.Delete {
+	if err != nil || known(req) != nil || req.Operation == admissionv1.Delete || unchanged(req) {
 		return r
 	}
 	signers, warning := m.fill(req, s)
@@ -71,6 +71,11 @@ func (m *Mutator) Handle(_ context.Context, req *admissionv1.AdmissionRequest) (
 
 // Unread leaves what could not be read to the API server, which goes on without us.
 func (m *Mutator) Unread(decision.Decision) *admissionv1.AdmissionResponse { return nil }
+
+// unchanged tells an update that is exempt from judgement: it must stay so, also where the list is empty.
+func unchanged(req *admissionv1.AdmissionRequest) bool {
+	return req.Operation == admissionv1.Update && object.SameGuarded(req.Kind.Kind, req.OldObject.Raw, req.Object.Raw)
+}
 
 // fill returns what to put into trustedSigners, or why nothing.
 func (m *Mutator) fill(req *admissionv1.AdmissionRequest, s verify.Snapshot) (signers []string, warning string) {

@@ -44,7 +44,7 @@ func warnings(a verify.Answer, s verify.Snapshot) []string {
 	if a.Outcome == verify.OutcomeWarn {
 		all = append(all, "hostwarrant (mode warn) would refuse: "+a.Decision.Message())
 	}
-	if w := verify.ExpiryWarning(s); w != "" {
+	if w := verify.ExpiryWarning(s.Policy, s.Now); w != "" {
 		all = append(all, "hostwarrant: "+w)
 	}
 	all = append(all, a.Decision.Warnings...)

@@ -61,7 +61,7 @@ func (h *Holder) Remember(r ledger.Policy) {
 		h.differs = differs
 		h.observer.AnchorDiffers(differs)
 		h.log.Error("the anchor and the one in the ledger differ, or do no more", "differ", differs,
-			"anchor", h.anchor.Digest(), "ledger", r.AnchorDigest, "clusterID", h.anchor.ClusterID)
+			"anchor", h.anchor.Digest, "ledger", r.AnchorDigest, "clusterID", h.anchor.ClusterID)
 	}
 }
 

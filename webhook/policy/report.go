@@ -51,7 +51,7 @@ func (h *Holder) Report(now time.Time) Report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := Report{LastRefusal: h.keeper.LastRefusal(), Anchor: AnchorInfo{
-		ClusterID: h.anchor.ClusterID, Digest: h.anchor.Digest(),
+		ClusterID: h.anchor.ClusterID, Digest: h.anchor.Digest,
 		RootVersion: h.anchor.Roots.Version, RootKeys: len(h.anchor.Roots.Keys), RootThreshold: h.anchor.Roots.Threshold,
 	}}
 	if known := h.keeper.Remembered(); known.AnchorDigest != "" {

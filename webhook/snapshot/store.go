@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -198,5 +197,4 @@ const lookEvery = 2 * time.Second
 var (
 	_ verify.Ledger = (*Store)(nil)
 	_ verify.Stored = (*Store)(nil)
-	_               = unstructured.Unstructured{}
 )
