@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/hostwarrant/hostwarrant/webhook/admit"
+	"github.com/hostwarrant/hostwarrant/webhook/cabundle"
+	"github.com/hostwarrant/hostwarrant/webhook/certgate"
 	"github.com/hostwarrant/hostwarrant/webhook/metrics"
 	"github.com/hostwarrant/hostwarrant/webhook/policy"
 )
@@ -84,12 +86,17 @@ func serve(ctx context.Context, o *serveOptions, stderr io.Writer) error {
 		return err
 	}
 	source := servingCertificates(config, secret)
+	bundles, err := storedBundles(config, source.DNSNames[0])
+	if err != nil {
+		return err
+	}
+	gate := certgate.New(source.GetCertificate, bundles.Trust, time.Now)
 	at, err := splitAddress(o.address)
 	if err != nil {
 		return err
 	}
 	m, err := newManager(config, o.metricsAddress, webhook.NewServer(webhook.Options{
-		Host: at.host, Port: at.port, TLSOpts: []func(*tls.Config){tlsOptions(source)},
+		Host: at.host, Port: at.port, TLSOpts: []func(*tls.Config){tlsOptions(gate.GetCertificate)},
 	}))
 	if err != nil {
 		return err
@@ -110,14 +117,14 @@ func serve(ctx context.Context, o *serveOptions, stderr io.Writer) error {
 		if err := holder.Ready(time.Now()); err != nil {
 			return err
 		}
-		if !source.Healthy() {
-			return errors.New("the serving certificate is not there yet")
+		if err := gate.Ready(); err != nil {
+			return err
 		}
 		return server.StartedChecker()(r)
 	})
 	health.mux.Handle("GET /policyz", holder)
 	feed := &policy.Feed{Holder: holder, Cache: m.GetCache(), File: o.policyFile, Log: log}
-	for _, r := range []manager.Runnable{source, health, feed} {
+	for _, r := range []manager.Runnable{source, bundles, health, feed} {
 		if err := m.Add(r); err != nil {
 			return err
 		}
@@ -142,12 +149,21 @@ func servingCertificates(config *rest.Config, secret types.NamespacedName) *cmtl
 	}
 }
 
+// storedBundles watches the caBundles that the API server checks our certificate by.
+func storedBundles(config *rest.Config, dnsName string) (*certgate.Bundles, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	return &certgate.Bundles{Name: cabundle.ConfigurationName, DNSName: dnsName, Config: config, Scheme: scheme, Now: time.Now}, nil
+}
+
 // tlsOptions takes the leaf from the source. HTTP/2 is off: its stream resets let one client occupy
 // the server (CVE-2023-44487, CVE-2023-39325), and one connection for all requests would pin the API
 // server to a replica that is draining.
-func tlsOptions(source *cmtls.DynamicSource) func(*tls.Config) {
+func tlsOptions(source certgate.Source) func(*tls.Config) {
 	return func(c *tls.Config) {
-		c.GetCertificate = source.GetCertificate
+		c.GetCertificate = source
 		c.MinVersion = tls.VersionTLS13
 		c.NextProtos = []string{"http/1.1"}
 	}
