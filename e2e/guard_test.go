@@ -319,7 +319,7 @@ func guardServingSecret(t *testing.T, w *guardWorld) {
 	w.denied(t, policy, notOurs, nil, slices.Concat(webhook, []string{"delete", "secret", "hostwarrant-webhook-ca"})...)
 	ours := slices.Concat(webhook, []string{"patch", "secret", "hostwarrant-webhook-ca"})
 	w.denied(t, policy, more, nil, append(ours, "--type=merge", "-p", `{"data":{"other":"AAAA"}}`)...)
-	w.denied(t, policy, more, nil, append(ours, "--type=merge", "-p", `{"data":{"tls.key":"AAAA"},"metadata":{"labels":{"a":"b"}}}`)...)
+	w.denied(t, policy, more, nil, append(ours, "--type=merge", "-p", `{"data":{"tls.key":"AAAA"},"metadata":{"labels":{"hostwarrant.dev/serving-ca":null}}}`)...)
 	w.allowed(t, nil, append(ours, fill...)...)
 	t.Run("a Secret that somebody brought under our name", func(t *testing.T) {
 		w.allowed(t, nil, "-n", product.Namespace, "delete", "secret", "hostwarrant-webhook-ca")
