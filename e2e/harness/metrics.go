@@ -1,0 +1,99 @@
+//go:build linux
+
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Metrics are the series of a /metrics page, by name with labels.
+type Metrics map[string]float64
+
+// ReadMetrics fetches the page of the server at the base URL.
+func ReadMetrics(ctx context.Context, base string) (Metrics, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("reading metrics: %w", err)
+	}
+	page, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return nil, fmt.Errorf("reading metrics: %w", err)
+	}
+	all := Metrics{}
+	for line := range strings.Lines(string(page)) {
+		name, value, ok := cutLast(strings.TrimSpace(line))
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if number, err := strconv.ParseFloat(value, 64); err == nil {
+			all[name] = number
+		}
+	}
+	return all, nil
+}
+
+func cutLast(line string) (name, value string, ok bool) {
+	at := strings.LastIndexByte(line, ' ')
+	if at < 0 {
+		return "", "", false
+	}
+	return line[:at], line[at+1:], true
+}
+
+// Sum adds up the series of a name whose labels hold all of the given texts, such as `outcome="deny"`.
+func (m Metrics) Sum(name string, labels ...string) float64 {
+	sum := 0.0
+series:
+	for series, value := range m {
+		rest, ok := strings.CutPrefix(series, name)
+		if !ok || rest != "" && rest[0] != '{' {
+			continue
+		}
+		for _, label := range labels {
+			if !strings.Contains(rest, label) {
+				continue series
+			}
+		}
+		sum += value
+	}
+	return sum
+}
+
+// Series is how many series have a name that begins so.
+func (m Metrics) Series(prefix string) int {
+	n := 0
+	for series := range m {
+		if strings.HasPrefix(series, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// Quantile of a histogram without labels, between two readings: the upper bound of the bucket in
+// which it lies, in seconds.
+func Quantile(before, after Metrics, name string, q float64) float64 {
+	count := after[name+"_count"] - before[name+"_count"]
+	best := math.Inf(1)
+	for series, value := range after {
+		label, ok := strings.CutPrefix(series, name+`_bucket{le="`)
+		if !ok || value-before[series] < q*count {
+			continue
+		}
+		if bound, err := strconv.ParseFloat(strings.TrimSuffix(label, `"}`), 64); err == nil {
+			best = min(best, bound)
+		}
+	}
+	return best
+}
