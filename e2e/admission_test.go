@@ -200,7 +200,7 @@ func TestTrustPolicyInTheCluster(t *testing.T) {
 	}{
 		"signed by a signer":          {i.trustPolicy(t, policyDocument(t, i.version+1, i.signer), i.signer), "PolicyUnsigned"},
 		"same version, other bytes":   {i.trustPolicy(t, i.document+"# more\n", i.root), "PolicyEquivocation"},
-		"for another cluster":         {i.trustPolicy(t, strings.Replace(policyDocument(t, i.version+1, i.signer), "e2e: {}", "prod: {}", 1), i.root), "PolicyWrongCluster"},
+		"for another cluster":         {i.trustPolicy(t, strings.Replace(policyDocument(t, i.version+1, i.signer), "e2e: "+clusterEntry, "prod: {}", 1), i.root), "PolicyWrongCluster"},
 		"a threshold that is nothing": {i.trustPolicy(t, strings.Replace(policyDocument(t, i.version+1, i.signer), "thresholds: {}", "thresholds: {join: 0}", 1), i.root), "PolicyMalformed"},
 	} {
 		t.Run(name, func(t *testing.T) {

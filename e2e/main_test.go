@@ -118,6 +118,9 @@ func upstreamCRDs(t *testing.T) string {
 	return dir
 }
 
+// clusterEntry is what the tests' policy says of the cluster.
+const clusterEntry = `{endpoints: ["` + ownEndpoint + `"]}`
+
 // policyDocument is the tests' policy for this cluster, in force since yesterday.
 func policyDocument(t *testing.T, version int, signers ...testkit.Signer) string {
 	t.Helper()
@@ -125,7 +128,7 @@ func policyDocument(t *testing.T, version int, signers ...testkit.Signer) string
 	document := testkit.PolicyDocument(signers...)
 	for old, changed := range map[string]string{
 		"version: 3":             "version: " + strconv.Itoa(version),
-		"any: {}":                "e2e: {}",
+		"any: {}":                "e2e: " + clusterEntry,
 		`"2026-11-29T00:00:00Z"`: `"` + now.Add(-24*time.Hour).Format(time.RFC3339) + `"`,
 		`"2027-05-29T00:00:00Z"`: `"` + now.Add(90*24*time.Hour).Format(time.RFC3339) + `"`,
 	} {

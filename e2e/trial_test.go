@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostwarrant/hostwarrant/e2e/harness"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -180,3 +182,53 @@ func soon(t *testing.T) context.Context {
 
 // in says how long something took.
 func in(since time.Time) time.Duration { return time.Since(since).Round(time.Millisecond) }
+
+// The API server that nodes of the tests' cluster join, as the policy names it, and another.
+const (
+	ownEndpoint     = "https://10.0.0.5:6443"
+	foreignEndpoint = "https://203.0.113.9:6443"
+)
+
+// nodeClass is the JSON of an SSHNodeClass with changes to its spec.
+func nodeClass(t *testing.T, name string, changes object) []byte {
+	t.Helper()
+	spec := object{"joinProfileRef": object{"name": "p-of-" + name}, "cluster": object{"endpoint": ownEndpoint}, "hostSelector": object{}}
+	maps.Copy(spec, changes)
+	return encode(t, object{
+		"apiVersion": "karpenter.dklesev.github.io/v1beta1", "kind": "SSHNodeClass", "metadata": object{"name": name}, "spec": spec,
+	})
+}
+
+// hostRun is the JSON of a HostRun in namespace pool with changes to its spec.
+func hostRun(t *testing.T, name string, changes object) []byte {
+	t.Helper()
+	spec := object{"hostRef": object{"name": "h-of-" + name}, "profileRef": object{"name": "p-of-" + name}, "phase": "join", "nodeName": "pool-" + name}
+	maps.Copy(spec, changes)
+	return encode(t, object{
+		"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostRun", "metadata": object{"name": name, "namespace": "pool"}, "spec": spec,
+	})
+}
+
+// expiring stores a profile whose warrant ends within seconds, and returns when it has.
+func (i *installation) expiring(t *testing.T, name string) []byte {
+	t.Helper()
+	ends := time.Now().Add(4 * time.Second).Truncate(time.Second)
+	raw := warranted(t, i, name, func(w *warrant.Warrant) { w.NotAfter = ends.Unix() })
+	i.succeeds(t, raw, "create", "-f", "-")
+	i.remove(t, "sshjoinprofile", name)
+	time.Sleep(time.Until(ends.Add(time.Second))) // nothing announces the end of a warrant
+	return raw
+}
+
+// withMeta is the JSON of an object with metadata changed.
+func withMeta(t *testing.T, raw []byte, changes object) []byte {
+	t.Helper()
+	var o object
+	must(t, json.Unmarshal(raw, &o))
+	meta, ok := o["metadata"].(object)
+	if !ok {
+		t.Fatalf("no metadata in %s", raw)
+	}
+	maps.Copy(meta, changes)
+	return encode(t, o)
+}
