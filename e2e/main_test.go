@@ -41,6 +41,8 @@ type installation struct {
 	writer     *harness.Writer
 	// beforePolicy is what /readyz answered while there was no policy.
 	beforePolicy string
+	// readyAfter is how long after it was stored the first policy was in force.
+	readyAfter time.Duration
 	// document is the policy in force, version its number.
 	document string
 	version  int
@@ -90,7 +92,9 @@ func (i *installation) start(ctx context.Context, t *testing.T) {
 	must(t, err)
 	file := testkit.WriteFile(t, t.TempDir(), "policy.json", i.trustPolicy(t, i.document, i.root))
 	must(t, i.product.ApplyPolicy(ctx, file))
+	stored := time.Now()
 	must(t, i.webhook.Wait(ctx, "/readyz"))
+	i.readyAfter = in(stored)
 }
 
 // startWebhook starts the one replica and puts it behind the balancer, alone.

@@ -3,12 +3,14 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -81,19 +83,28 @@ func (m Metrics) Series(prefix string) int {
 	return n
 }
 
-// Quantile of a histogram without labels, between two readings: the upper bound of the bucket in
-// which it lies, in seconds.
+// Quantile of a histogram without labels, between two readings, in seconds: linear within the bucket
+// in which it lies, as Prometheus does it.
 func Quantile(before, after Metrics, name string, q float64) float64 {
-	count := after[name+"_count"] - before[name+"_count"]
-	best := math.Inf(1)
+	rank := q * (after[name+"_count"] - before[name+"_count"])
+	type bucket struct{ bound, count float64 }
+	var all []bucket
 	for series, value := range after {
 		label, ok := strings.CutPrefix(series, name+`_bucket{le="`)
-		if !ok || value-before[series] < q*count {
+		if !ok {
 			continue
 		}
 		if bound, err := strconv.ParseFloat(strings.TrimSuffix(label, `"}`), 64); err == nil {
-			best = min(best, bound)
+			all = append(all, bucket{bound, value - before[series]})
 		}
 	}
-	return best
+	slices.SortFunc(all, func(a, b bucket) int { return cmp.Compare(a.bound, b.bound) })
+	below := bucket{}
+	for _, b := range all {
+		if b.count >= rank && b.count > below.count {
+			return below.bound + (b.bound-below.bound)*(rank-below.count)/(b.count-below.count)
+		}
+		below = b
+	}
+	return math.Inf(1)
 }
