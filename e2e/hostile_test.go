@@ -445,4 +445,3 @@ func TestKubectlEditOfABlankLine(t *testing.T) {
 		}
 	})
 }
-

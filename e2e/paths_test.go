@@ -141,7 +141,9 @@ func (p *paths) client(version string) dynamic.ResourceInterface {
 	return p.i.writer.Client().Resource(resource).Namespace(p.k.object(p.t, p.k.good).GetNamespace())
 }
 
-func (p *paths) row(way, outcome string) { fmt.Fprintf(p.table, "| %s | %s | %s |\n", p.k.kind, way, outcome) }
+func (p *paths) row(way, outcome string) {
+	fmt.Fprintf(p.table, "| %s | %s | %s |\n", p.k.kind, way, outcome)
+}
 
 // clear takes the object away; one that is kept stays.
 func (p *paths) clear() {
