@@ -131,8 +131,10 @@ func policyDocument(t *testing.T, version int, signers ...testkit.Signer) string
 	now := time.Now().UTC()
 	document := testkit.PolicyDocument(signers...)
 	for old, changed := range map[string]string{
-		"version: 3":             "version: " + strconv.Itoa(version),
-		"any: {}":                "e2e: " + clusterEntry,
+		"version: 3": "version: " + strconv.Itoa(version),
+		"any: {}":    "e2e: " + clusterEntry,
+		`default: {classes: [default, small, large, bm], nodeNames: ["*"]}`: `farm: {classes: [default], nodeNames: ["farm-*"]}`,
+		`pool: {classes: [default, small, large, bm], nodeNames: ["*"]}`:    `pool: {classes: [default, bm], nodeNames: ["pool-*"]}`,
 		`"2026-11-29T00:00:00Z"`: `"` + now.Add(-24*time.Hour).Format(time.RFC3339) + `"`,
 		`"2027-05-29T00:00:00Z"`: `"` + now.Add(90*24*time.Hour).Format(time.RFC3339) + `"`,
 	} {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hostwarrant/hostwarrant/internal/policydiff"
 )
 
 func (c *cli) policyDiffCommand() *cobra.Command {
@@ -38,7 +40,7 @@ func (c *cli) policyDiff(old, next, format string) error {
 	if err != nil {
 		return undecided(err)
 	}
-	all := comparePolicies(was, is)
+	all := policydiff.Compare(was, is)
 	if len(all) > 0 && is.Version <= was.Version {
 		c.say("warning", "version %d is not above %d: readers that hold the old policy refuse the new one", is.Version, was.Version)
 	}
@@ -51,10 +53,10 @@ func (c *cli) policyDiff(old, next, format string) error {
 	return nil
 }
 
-func (c *cli) printChanges(all []policyChange, format string) error {
+func (c *cli) printChanges(all []policydiff.Change, format string) error {
 	if format == "json" {
 		if all == nil {
-			all = []policyChange{}
+			all = []policydiff.Change{}
 		}
 		return c.printJSON(all)
 	}

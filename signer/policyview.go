@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostwarrant/hostwarrant/internal/policydiff"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
@@ -65,38 +66,12 @@ func viewOf(p *trustpolicy.Policy, now time.Time) policyView {
 		v.Thresholds[string(phase)] = k
 	}
 	for _, s := range p.Signers {
-		v.Signers = append(v.Signers, signerView{s.Name, s.Key.Type(), sshsig.Fingerprint(s.Key), s.CertAuthority, scopeOf(s), stateOf(p, s, now)})
+		v.Signers = append(v.Signers, signerView{s.Name, s.Key.Type(), sshsig.Fingerprint(s.Key), s.CertAuthority, policydiff.Scope(s), stateOf(p, s, now)})
 	}
 	for _, profile := range sortedKeys(p.Floors) {
 		v.Floors = append(v.Floors, fmt.Sprintf("%s %d", profile, p.Floors[profile]))
 	}
 	return v
-}
-
-// scopeOf says in words what a signer may vouch for.
-func scopeOf(s trustpolicy.Signer) string {
-	var parts []string
-	if len(s.Profiles) > 0 {
-		parts = append(parts, "profiles "+strings.Join(s.Profiles, ", "))
-	}
-	if len(s.Phases) > 0 {
-		parts = append(parts, "phases "+joinPhases(s.Phases))
-	}
-	if len(s.Targets) > 0 {
-		parts = append(parts, "targets "+strings.Join(s.Targets, ", "))
-	}
-	if len(parts) == 0 {
-		return "everything"
-	}
-	return strings.Join(parts, "; ")
-}
-
-func joinPhases(phases []script.Phase) string {
-	names := make([]string, len(phases))
-	for i, p := range phases {
-		names[i] = string(p)
-	}
-	return strings.Join(names, ", ")
 }
 
 func stateOf(p *trustpolicy.Policy, s trustpolicy.Signer, now time.Time) string {

@@ -13,7 +13,8 @@ import (
 func Now() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
 
 // PolicyDocument is a trust policy that allows what the tests' objects need:
-// the given signers, user kpssh, port 22, the standard shim, any cluster.
+// the given signers, user kpssh, port 22, the standard shim, any cluster, and hosts
+// of the classes default, small, large and bm in the namespaces default and pool.
 func PolicyDocument(signers ...Signer) string {
 	var b strings.Builder
 	b.WriteString(`version: 3
@@ -25,7 +26,14 @@ rootVersion: 1
 joinProfiles:
   requireWarrant: false
   maxValidity: 90d
-  hosts: {users: [kpssh], ports: [22], shimCommands: [/opt/kpssh/kpssh-shim]}
+  hosts:
+    users: [kpssh]
+    ports: [22]
+    shimCommands: [/opt/kpssh/kpssh-shim]
+    profiles: {default: ["*"], small: ["*"], large: ["*"], bm: ["*"]}
+    namespaces:
+      default: {classes: [default, small, large, bm], nodeNames: ["*"]}
+      pool: {classes: [default, small, large, bm], nodeNames: ["*"]}
   thresholds: {}
   signers:
 `)

@@ -2,27 +2,23 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"time"
 
-	cmtls "github.com/cert-manager/cert-manager/pkg/server/tls"
-	"github.com/cert-manager/cert-manager/pkg/server/tls/authority"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/hostwarrant/hostwarrant/webhook/admit"
 	"github.com/hostwarrant/hostwarrant/webhook/metrics"
 	"github.com/hostwarrant/hostwarrant/webhook/policy"
+	"github.com/hostwarrant/hostwarrant/webhook/snapshot"
 )
 
 // reviewLimit is shorter than the timeoutSeconds of the webhook configurations.
@@ -31,9 +27,11 @@ const reviewLimit = 4 * time.Second
 // serveOptions are the flags of "serve".
 type serveOptions struct {
 	options
-	policyFile string
-	address    string
-	drainDelay time.Duration
+	policyFile     string
+	address        string
+	certificateDir string
+	annotate       bool
+	drainDelay     time.Duration
 }
 
 func serveCommand(stderr io.Writer) *cobra.Command {
@@ -53,6 +51,8 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 	o.register(c.Flags())
 	c.Flags().StringVar(&o.policyFile, "policy-file", "", "file with a TrustPolicy, offered beside the one in the cluster and read again when it changes")
 	c.Flags().StringVar(&o.address, "address", ":9443", "where admission reviews are answered")
+	c.Flags().StringVar(&o.certificateDir, "serving-certificate-dir", "", "directory with tls.crt and tls.key, read again when they change; then --serving-secret is not touched")
+	c.Flags().BoolVar(&o.annotate, "annotate-verdict", false, "note on each object that /mutate is asked about what was thought of it; nobody decides by it")
 	c.Flags().DurationVar(&o.drainDelay, "drain-delay", 10*time.Second, "how long to go on serving, not ready, after SIGTERM")
 	return c
 }
@@ -75,7 +75,7 @@ func serve(ctx context.Context, o *serveOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	counters, err := metrics.New(crmetrics.Registry)
+	counters, err := metrics.New(crmetrics.Registry, time.Now)
 	if err != nil {
 		return err
 	}
@@ -83,41 +83,27 @@ func serve(ctx context.Context, o *serveOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	source := servingCertificates(config, secret)
-	at, err := splitAddress(o.address)
+	certificate, err := certificateFrom(o.certificateDir, config, secret)
 	if err != nil {
 		return err
 	}
-	m, err := newManager(config, o.metricsAddress, webhook.NewServer(webhook.Options{
-		Host: at.host, Port: at.port, TLSOpts: []func(*tls.Config){tlsOptions(source)},
-	}))
+	bundles, err := certificate.gate(config, secret.Namespace)
 	if err != nil {
 		return err
 	}
-	holder := policy.New(anchor, counters, log)
+	m, err := newManager(config, o.metricsAddress)
+	if err != nil {
+		return err
+	}
+	t := trusted{policies: policy.New(anchor, counters, log)}
+	t.stored = snapshot.New(m.GetCache(), m.GetRESTMapper(), t.policies.Remember, log)
 	d := &drain{delay: o.drainDelay}
-	server := m.GetWebhookServer() // the manager starts only what is registered on this one
-	server.Register("/validate", d.bound(reviewLimit, &admission.Webhook{
-		Handler: &admit.Validator{Policies: holder, Recorder: counters, Log: log, Now: time.Now},
-	}))
-	server.Register("/mutate", d.bound(reviewLimit, &admission.Webhook{
-		Handler: &admit.Mutator{Policies: holder, Log: log, Now: time.Now},
-	}))
-	health := newHealthServer(o.healthAddress, func(r *http.Request) error {
-		if d.draining.Load() {
-			return errors.New("draining")
-		}
-		if err := holder.Ready(time.Now()); err != nil {
-			return err
-		}
-		if !source.Healthy() {
-			return errors.New("the serving certificate is not there yet")
-		}
-		return server.StartedChecker()(r)
-	})
-	health.mux.Handle("GET /policyz", holder)
-	feed := &policy.Feed{Holder: holder, Cache: m.GetCache(), File: o.policyFile, Log: log}
-	for _, r := range []manager.Runnable{source, health, feed} {
+	server := &reviewServer{address: o.address, tls: certificate.tlsConfig(), handler: reviews(d, t, counters, o.annotate, log), log: log}
+	feed := &policy.Feed{
+		Holder: t.policies, Cache: m.GetCache(), File: o.policyFile, Log: log,
+		Identify: clusterUID(m.GetAPIReader()), LedgerRead: t.stored.LedgerRead,
+	}
+	for _, r := range []manager.Runnable{certificate, bundles, t.stored, feed, server, serveHealth(o.healthAddress, t, d, certificate, server)} {
 		if err := m.Add(r); err != nil {
 			return err
 		}
@@ -128,39 +114,49 @@ func serve(ctx context.Context, o *serveOptions, stderr io.Writer) error {
 	return m.Start(late)
 }
 
-// servingCertificates signs this replica's leaf with the CA in the Secret, and renews both in time.
-func servingCertificates(config *rest.Config, secret types.NamespacedName) *cmtls.DynamicSource {
-	var names []string
-	for _, service := range []string{"hostwarrant-webhook", "hostwarrant-webhook-policy"} {
-		names = append(names, service+"."+secret.Namespace+".svc")
+// reviews answers /validate and /mutate, within the limits of memory and time.
+func reviews(d *drain, t trusted, counters *metrics.Metrics, annotate bool, log *slog.Logger) http.Handler {
+	limits := admit.NewLimits()
+	endpoint := func(r admit.Reviewer) http.Handler {
+		return d.bound(reviewLimit, &admit.Endpoint{Reviewer: r, Limits: limits, Recorder: counters, Log: log})
 	}
-	return &cmtls.DynamicSource{
-		DNSNames: names,
-		Authority: &authority.DynamicAuthority{
-			SecretNamespace: secret.Namespace, SecretName: secret.Name, CommonName: "hostwarrant-webhook-ca", RESTConfig: config,
-		},
-	}
+	mux := http.NewServeMux()
+	mux.Handle("/validate", endpoint(&admit.Validator{Trust: t, Recorder: counters, Log: log, Now: time.Now}))
+	mux.Handle("/mutate", endpoint(&admit.Mutator{Trust: t, Annotate: annotate, Log: log, Now: time.Now}))
+	return mux
 }
 
-// tlsOptions takes the leaf from the source. HTTP/2 is off: its stream resets let one client occupy
-// the server (CVE-2023-44487, CVE-2023-39325), and one connection for all requests would pin the API
-// server to a replica that is draining.
-func tlsOptions(source *cmtls.DynamicSource) func(*tls.Config) {
-	return func(c *tls.Config) {
-		c.GetCertificate = source.GetCertificate
-		c.MinVersion = tls.VersionTLS13
-		c.NextProtos = []string{"http/1.1"}
-	}
+// serveHealth answers /healthz, /readyz and /policyz.
+func serveHealth(address string, t trusted, d *drain, c *certificate, server *reviewServer) *healthServer {
+	health := newHealthServer(address, func(*http.Request) error {
+		if d.draining.Load() {
+			return errors.New("draining")
+		}
+		if err := t.Ready(time.Now()); err != nil {
+			return err
+		}
+		if err := c.ready(); err != nil {
+			return err
+		}
+		if !server.listening.Load() {
+			return errors.New("not listening yet")
+		}
+		return nil
+	})
+	health.mux.HandleFunc("GET /policyz", t.policies.Serve(func(r *policy.Report) { r.Snapshot = t.stored.Kinds() }))
+	return health
 }
 
-// newManager makes the manager of "serve"; its cache holds the one trust policy.
-func newManager(config *rest.Config, metricsAddress string, server webhook.Server) (manager.Manager, error) {
+// newManager makes the manager of "serve"; its cache holds the one trust policy and the snapshot.
+func newManager(config *rest.Config, metricsAddress string) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
+	cache := policy.CacheOptions()
+	cache.DefaultTransform = snapshot.Slim
 	return manager.New(config, manager.Options{
-		Scheme: scheme, WebhookServer: server, Cache: policy.CacheOptions(),
+		Scheme: scheme, Cache: cache,
 		Metrics:                metricsserver.Options{BindAddress: metricsAddress},
 		HealthProbeBindAddress: "0", // health.go serves these
 	})

@@ -16,6 +16,7 @@ func GroupVersion() schema.GroupVersion {
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion(),
 		&HostRun{}, &HostRunList{},
+		&Ledger{}, &LedgerList{},
 		&TrustPolicy{}, &TrustPolicyList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion())

@@ -2,66 +2,22 @@ package v1alpha1_test
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	"sigs.k8s.io/yaml"
-
-	"github.com/hostwarrant/hostwarrant/testkit"
-)
-
-// The API server's limits on the cost of rules (k8s.io/apiserver/pkg/apis/cel: PerCallLimit, RuntimeCELCostBudget).
-const (
-	perCallLimit = 1000000
-	costBudget   = 10000000
 )
 
 // hostRuns answers what the API server finds wrong with a spec that takes the place of old.
 func hostRuns(t *testing.T) func(spec, old map[string]any) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "manifests", "crds", "hostwarrant.dev_hostruns.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	faults := crdFaults(t, "hostwarrant.dev_hostruns.yaml")
+	object := func(spec map[string]any) map[string]any {
+		return map[string]any{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostRun", "metadata": map[string]any{"name": "r"}, "spec": spec}
 	}
-	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict(text, &definition); err != nil {
-		t.Fatal(err)
-	}
-	var props apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil); err != nil {
-		t.Fatal(err)
-	}
-	structural, err := schema.NewStructural(&props)
-	if err != nil {
-		t.Fatal(err)
-	}
-	validator, _, err := validation.NewSchemaValidator(&props)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules := cel.NewValidator(structural, true, perCallLimit)
 	return func(spec, old map[string]any) string {
-		o := map[string]any{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostRun", "metadata": map[string]any{"name": "r"}, "spec": spec}
-		errs := validation.ValidateCustomResource(nil, o, validator)
-		if len(errs) == 0 {
-			var was any
-			if old != nil {
-				was = map[string]any{"apiVersion": o["apiVersion"], "kind": o["kind"], "metadata": o["metadata"], "spec": old}
-			}
-			errs, _ = rules.Validate(t.Context(), nil, structural, o, was, costBudget)
+		if old == nil {
+			return faults(object(spec), nil)
 		}
-		var faults []string
-		for _, err := range errs {
-			faults = append(faults, err.Error())
-		}
-		return strings.Join(faults, "\n")
+		return faults(object(spec), object(old))
 	}
 }
 

@@ -30,8 +30,10 @@ const (
 // unmarkedReasons need no mark: they name no refusal that a check decides on.
 func unmarkedReasons() map[string]string {
 	return map[string]string{
-		"Verified": "the answer that allows",
-		"Internal": "the answer to a fault of our own, which is not a condition one can take away",
+		"Verified":  "the answer that allows",
+		"Unguarded": "an answer that allows",
+		"Waived":    "an answer that allows",
+		"Internal":  "the answer to a fault of our own, which is not a condition one can take away",
 	}
 }
 

@@ -45,6 +45,8 @@ type Decision struct {
 	Hint string
 	// Warnings are shown to the person even when the object is admitted.
 	Warnings []string
+	// Keys are the fingerprints of the signers that vouched, ascending, for audit.
+	Keys []string
 }
 
 // Allowed reports whether the object may take effect.

@@ -69,6 +69,8 @@ const (
 	VersionEquivocated  Reason = "VersionEquivocated"
 	MemberMissing       Reason = "MemberMissing"
 	CompositeForeign    Reason = "CompositeForeign"
+	Unguarded           Reason = "Unguarded"
+	Waived              Reason = "Waived"
 	Canary              Reason = "Canary"
 	TooLarge            Reason = "TooLarge"
 	Malformed           Reason = "Malformed"
@@ -143,6 +145,8 @@ func Reasons() []Reason { //nolint:funlen // one line for each Reason
 		VersionEquivocated,
 		MemberMissing,
 		CompositeForeign,
+		Unguarded,
+		Waived,
 		Canary,
 		TooLarge,
 		Malformed,

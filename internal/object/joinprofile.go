@@ -1,8 +1,11 @@
 package object
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/script"
@@ -21,13 +24,13 @@ type JoinProfile struct {
 
 // ParseJoinProfile reads an SSHJoinProfile from JSON. The error carries Malformed.
 func ParseJoinProfile(raw []byte) (*JoinProfile, error) {
-	m, spec, err := parse(raw, KindJoinProfile)
+	o, err := parse(raw, KindJoinProfile)
 	if err != nil {
 		return nil, err
 	}
-	p := &JoinProfile{Meta: m, Version: "1"} // the CRD's default
+	p := &JoinProfile{Meta: o.Meta, Version: "1"} // the CRD's default
 	var scripts, signatures, timeouts fields
-	err = spec.getAll("spec", map[string]any{"version": &p.Version, "scripts": &scripts, "signatures": &signatures, "timeouts": &timeouts})
+	err = o.spec.getAll("spec", map[string]any{"version": &p.Version, "scripts": &scripts, "signatures": &signatures, "timeouts": &timeouts})
 	if err != nil {
 		return nil, err
 	}
@@ -105,4 +108,17 @@ func (p *JoinProfile) complete() error {
 // Phases returns the phases that have a script, in order.
 func (p *JoinProfile) Phases() []script.Phase {
 	return slices.DeleteFunc(script.Phases(), func(phase script.Phase) bool { return p.Scripts[phase] == "" })
+}
+
+// Digest is the identity of what the profile runs: "sha256:" and the hex digest of
+// one line "<phase> <SHA-256 of the script in hex>" for each phase that has a
+// script, in order.
+func (p *JoinProfile) Digest() string {
+	var lines strings.Builder
+	for _, phase := range p.Phases() {
+		sum := sha256.Sum256([]byte(p.Scripts[phase]))
+		lines.WriteString(string(phase) + " " + hex.EncodeToString(sum[:]) + "\n")
+	}
+	sum := sha256.Sum256([]byte(lines.String()))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

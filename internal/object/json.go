@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
@@ -22,23 +23,34 @@ func (f fields) get(path, name string, v any) error {
 	if !ok || string(raw) == "null" {
 		return nil
 	}
-	where := name
-	if path != "" {
-		where = path + "." + name
-	}
 	// check: Malformed: a field of another type must not be read as empty
 	if err := json.Unmarshal(raw, v); err != nil {
-		return malformed(where, "not of the type this field has")
+		return malformed(join(path, name), "not of the type this field has")
 	}
 	return nil
 }
 
 // getAll decodes several fields and stops at the first error, by name.
 func (f fields) getAll(path string, into map[string]any) error {
-	for _, name := range slices.Sorted(maps.Keys(into)) {
+	names := slices.Sorted(maps.Keys(into))
+	for key := range f {
+		folds := func(name string) bool { return key != name && strings.EqualFold(key, name) }
+		// check: Malformed: "Spec" beside "spec" is one field to readers that fold case, and the other one counts there
+		if i := slices.IndexFunc(names, folds); i >= 0 {
+			return malformed(join(path, names[i]), "is written %.60q", key)
+		}
+	}
+	for _, name := range names {
 		if err := f.get(path, name, into[name]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
 }

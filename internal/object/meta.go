@@ -2,17 +2,32 @@ package object
 
 import (
 	"encoding/json"
+	"strings"
 )
 
 // Kinds and API groups we judge.
 const (
 	KindJoinProfile = "SSHJoinProfile"
 	KindHost        = "SSHHost"
+	KindNodeClass   = "SSHNodeClass"
+	KindHostRun     = "HostRun"
 	KindTrustPolicy = "TrustPolicy"
 
 	GroupKPSSH       = "karpenter.dklesev.github.io"
 	GroupHostwarrant = "hostwarrant.dev"
 )
+
+// GroupOf is the API group of a kind we judge, "" of any other.
+func GroupOf(kind string) string {
+	switch kind {
+	case KindJoinProfile, KindHost, KindNodeClass:
+		return GroupKPSSH
+	case KindHostRun, KindTrustPolicy:
+		return GroupHostwarrant
+	default:
+		return ""
+	}
+}
 
 // Meta is what we read of an object's apiVersion, kind and metadata.
 type Meta struct {
@@ -25,44 +40,63 @@ type Meta struct {
 	Deleting bool
 }
 
-// ParseMeta reads the metadata of an object of any kind.
-func ParseMeta(raw []byte) (Meta, error) {
-	m, _, err := parseAny(raw)
-	return m, err
+// Group is the API group that apiVersion names.
+func (m Meta) Group() string {
+	group, _, _ := strings.Cut(m.APIVersion, "/")
+	return group
 }
 
-// parseAny returns the metadata and the spec, which is nil where there is none.
-func parseAny(raw []byte) (Meta, fields, error) {
-	var top, metadata, spec fields
+// ParseMeta reads the metadata of an object of any kind.
+func ParseMeta(raw []byte) (Meta, error) {
+	o, err := parseAny(raw)
+	return o.Meta, err
+}
+
+// parts are an object taken apart; Spec and Status are nil where there is none.
+type parts struct {
+	Meta
+	spec, status fields
+	rawSpec      json.RawMessage
+}
+
+// parseAny takes apart an object of any kind.
+func parseAny(raw []byte) (parts, error) {
+	var top, metadata fields
 	if err := json.Unmarshal(raw, &top); err != nil || top == nil {
-		return Meta{}, nil, malformed("", "not a JSON object")
+		return parts{}, malformed("", "not a JSON object")
 	}
-	m := Meta{}
-	if err := top.getAll("", map[string]any{"apiVersion": &m.APIVersion, "kind": &m.Kind, "metadata": &metadata, "spec": &spec}); err != nil {
-		return m, nil, err
+	if err := unique(raw); err != nil {
+		return parts{}, err
+	}
+	o := parts{rawSpec: top["spec"]}
+	err := top.getAll("", map[string]any{
+		"apiVersion": &o.APIVersion, "kind": &o.Kind, "metadata": &metadata, "spec": &o.spec, "status": &o.status,
+	})
+	if err != nil {
+		return o, err
 	}
 	var deleted string
-	err := metadata.getAll("metadata", map[string]any{
-		"name": &m.Name, "namespace": &m.Namespace, "uid": &m.UID, "labels": &m.Labels, "annotations": &m.Annotations,
-		"finalizers": &m.Finalizers, "deletionTimestamp": &deleted,
+	err = metadata.getAll("metadata", map[string]any{
+		"name": &o.Name, "namespace": &o.Namespace, "uid": &o.UID, "labels": &o.Labels, "annotations": &o.Annotations,
+		"finalizers": &o.Finalizers, "deletionTimestamp": &deleted,
 	})
-	m.Deleting = deleted != ""
-	return m, spec, err
+	o.Deleting = deleted != ""
+	return o, err
 }
 
 // parse reads an object that must be of the given kind.
-func parse(raw []byte, kind string) (Meta, fields, error) {
-	m, spec, err := parseAny(raw)
+func parse(raw []byte, kind string) (parts, error) {
+	o, err := parseAny(raw)
 	if err != nil {
-		return m, nil, err
+		return o, err
 	}
 	// check: Malformed: an object of one kind must not be judged by another kind's rules
-	if m.Kind != kind {
-		return m, nil, malformed("kind", "is %.60q, not %s", m.Kind, kind)
+	if o.Kind != kind {
+		return o, malformed("kind", "is %.60q, not %s", o.Kind, kind)
 	}
 	// check: Malformed: an object without a spec has nothing that could be vouched for
-	if spec == nil {
-		return m, nil, malformed("spec", "is missing")
+	if o.spec == nil {
+		return o, malformed("spec", "is missing")
 	}
-	return m, spec, nil
+	return o, nil
 }

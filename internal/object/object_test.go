@@ -83,7 +83,7 @@ func TestParseRefuses(t *testing.T) {
 		"a null spec":               {profile, `{"kind":"SSHJoinProfile","spec":null}`, "spec"},
 		"a spec in other case":      {profile, change(`"spec"`, `"Spec"`), "spec"},
 		"a spec that is a list":     {profile, `{"kind":"SSHJoinProfile","spec":[]}`, "spec"},
-		"scripts in other case":     {profile, change(`"scripts"`, `"Scripts"`), "spec.scripts.install"},
+		"scripts in other case":     {profile, change(`"scripts"`, `"Scripts"`), "spec.scripts"},
 		"a script that is a number": {profile, change(`"i\n"`, `1`), "spec.scripts.install"},
 		"an unknown phase":          {profile, change(`"uninstall":""`, `"probe":"x"`), "spec.scripts"},
 		"a phase in other case":     {profile, change(`"uninstall":""`, `"Uninstall":"x"`), "spec.scripts"},

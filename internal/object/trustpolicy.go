@@ -35,13 +35,13 @@ func (t *TrustPolicy) Signed() trustpolicy.Signed {
 
 // ParseTrustPolicy reads a TrustPolicy from JSON. The error carries Malformed.
 func ParseTrustPolicy(raw []byte) (*TrustPolicy, error) {
-	m, spec, err := parse(raw, KindTrustPolicy)
+	o, err := parse(raw, KindTrustPolicy)
 	if err != nil {
 		return nil, err
 	}
-	t := &TrustPolicy{Meta: m}
+	t := &TrustPolicy{Meta: o.Meta}
 	var chain []fields
-	if err := spec.getAll("spec", map[string]any{"document": &t.Document, "signatures": &t.Signatures, "rootChain": &chain}); err != nil {
+	if err := o.spec.getAll("spec", map[string]any{"document": &t.Document, "signatures": &t.Signatures, "rootChain": &chain}); err != nil {
 		return nil, err
 	}
 	for i, f := range chain {

@@ -72,6 +72,19 @@ func (r *Roots) Follow(chain []statement.Signed) (*Roots, error) {
 	return generations[len(generations)-1], nil
 }
 
+// Reaches reports whether a chain leads from r to other, which may be r itself, for a
+// reader of that cluster. The error says why the chain leads nowhere.
+func (r *Roots) Reaches(other *Roots, chain []statement.Signed, clusterID string, now time.Time) (bool, error) {
+	generations, links, err := walk(chain, r)
+	if err != nil {
+		return false, err
+	}
+	if err := checkLinks(links, clusterID, now); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(generations, other.Same), nil
+}
+
 // FollowFor gives the roots that a chain leads to from r for a reader: each link is for
 // the whole of its cluster, and in time.
 func (r *Roots) FollowFor(chain []statement.Signed, clusterID string, now time.Time) (*Roots, error) {
@@ -118,4 +131,15 @@ func (p *Policy) forks(other *Policy) (version int, found bool) {
 		}
 	}
 	return 0, false
+}
+
+// Generation gives the roots of that version, of those from the anchor to the last;
+// nil where it is none of them.
+func (p *Policy) Generation(version int) *Roots {
+	for _, g := range p.generations {
+		if g.Version == version {
+			return g
+		}
+	}
+	return nil
 }

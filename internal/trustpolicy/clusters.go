@@ -57,3 +57,12 @@ func (c Cluster) check(at string) error {
 	}
 	return nil
 }
+
+// Cluster is what the policy knows of the cluster with this id: what it says under
+// that name, or under "any" where it does not name it.
+func (p *Policy) Cluster(id string) Cluster {
+	if c, named := p.Clusters[id]; named {
+		return c
+	}
+	return p.Clusters[AnyCluster]
+}

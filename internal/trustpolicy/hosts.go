@@ -37,6 +37,27 @@ type HostNamespace struct {
 	HostCA ssh.PublicKey
 }
 
+// RawUntil gives the date until which a host may run unsigned scripts: the latest of
+// those that name it, if that is ahead.
+func (h Hosts) RawUntil(namespace, name string, now time.Time) (until time.Time, ok bool) {
+	for _, raw := range h.Raw {
+		if raw.Host == namespace+"/"+name && now.Before(raw.Until) && raw.Until.After(until) {
+			until, ok = raw.Until, true
+		}
+	}
+	return until, ok
+}
+
+// MayRun reports whether hosts of the class may run the profile.
+func (h Hosts) MayRun(class, profile string) bool {
+	return slices.ContainsFunc(h.Profiles[class], func(pattern string) bool { return matches(pattern, profile) })
+}
+
+// TakesNodeName reports whether hosts of the namespace may join under the name.
+func (n HostNamespace) TakesNodeName(name string) bool {
+	return slices.ContainsFunc(n.NodeNames, func(pattern string) bool { return matches(pattern, name) })
+}
+
 type hosts struct {
 	Users        []string             `yaml:"users"`
 	Ports        []int                `yaml:"ports"`

@@ -78,8 +78,8 @@ func TestTheFullDocumentIsRead(t *testing.T) {
 		"resets":           {[]trustpolicy.Reset{{Profile: "tls-bootstrap", Serial: 41, Digest: "sha256:" + hex}, {Slot: "pool/redis/base/redis-base", Serial: 3, Digest: "sha256:" + hex}}, p.Resets},
 		"waivers":          {[]trustpolicy.Waiver{{Kind: "SSHJoinProfile", Name: "x", Digest: "sha256:" + hex, Reason: "until the vendor signs", Expires: time.Date(2026, 12, 10, 0, 0, 0, 0, time.UTC)}}, p.Waivers},
 		"not enforced": {[]string{
-			"clusters.prod-1.uid", "joinProfiles.unguarded", "joinProfiles.hosts.raw", "joinProfiles.hosts.profiles", "joinProfiles.hosts.namespaces",
-			"fragmentClasses", "ruleClasses", "bindingClasses", "learners", "bundles", "revoked.fragmentSigners", "resets", "waivers",
+			"joinProfiles.hosts.namespaces.pool.hostCA",
+			"fragmentClasses", "ruleClasses", "bindingClasses", "learners", "bundles", "revoked.fragmentSigners", "resets of slots",
 		}, p.NotEnforced()},
 	} {
 		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {

@@ -36,18 +36,18 @@ type Policy struct {
 	Signers        []Signer
 	Thresholds     map[script.Phase]int
 	// Floors are the lowest serials by profile or prefix with "*"; see Floor.
-	Floors map[string]int64
+	Floors    map[string]int64
+	Unguarded []Unguarded
+	Resets    []Reset
+	Waivers   []Waiver
 
 	// What follows is read and checked, and enforced by nobody yet: see NotEnforced.
-	Unguarded              []Unguarded
 	FragmentClasses        map[string]FragmentClass
 	RuleClasses            map[string]RuleClass
 	BindingClasses         map[string]BindingClass
 	Learners               []string
 	Bundles                map[string]Bundle
 	RevokedFragmentSigners []string
-	Resets                 []Reset
-	Waivers                []Waiver
 
 	mode      Mode
 	warnUntil time.Time

@@ -1,6 +1,12 @@
 package trustpolicy
 
-import "regexp"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+)
 
 // Reset lowers the mark of a profile, or of a fragment's slot, once.
 type Reset struct {
@@ -30,4 +36,20 @@ func (d *document) resets(p *Policy) error {
 		}
 	}
 	return nil
+}
+
+// ID is what a ledger remembers of a reset that was used: the SHA-256, in hex, of
+// profile (or slot), serial and digest, with a line feed between them.
+func (r Reset) ID() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", r.Profile+r.Slot, r.Serial, r.Digest))
+	return hex.EncodeToString(sum[:])
+}
+
+// ResetOf gives the reset that lets exactly this version of the profile in.
+func (p *Policy) ResetOf(profile string, serial int64, digest string) (Reset, bool) {
+	i := slices.IndexFunc(p.Resets, func(r Reset) bool { return r.Profile == profile && r.Serial == serial && r.Digest == digest })
+	if i < 0 || profile == "" {
+		return Reset{}, false
+	}
+	return p.Resets[i], true
 }

@@ -25,6 +25,10 @@ type Roots struct {
 	digest string
 }
 
+// Digest is "sha256:" and the hex digest of the roots statement they come from, and
+// "" for a plain list.
+func (r *Roots) Digest() string { return r.digest }
+
 // ParseRoots reads the anchor's roots file: a roots statement of any version, or a
 // plain list, which is version 1 and wants every key. A list holds one OpenSSH
 // public key a line, with blank lines and lines that start with "#" between them,
@@ -117,6 +121,10 @@ func pemKeys(text []byte) ([]ssh.PublicKey, error) {
 	}
 	return keys, nil
 }
+
+// Same reports whether two are one generation: the same document, or, where one of
+// them is a plain list, the same version, keys and threshold.
+func (r *Roots) Same(o *Roots) bool { return r.Version == o.Version && r.same(o) }
 
 // same reports whether two roots of one version are one document; a plain list has
 // no bytes of its own, and is compared by what it says.

@@ -42,7 +42,14 @@ func TestVerify(t *testing.T) {
 	if diff := cmp.Diff(map[script.Phase]int{"install": 1, "join": 1, "leave": 1, "uninstall": 1}, p.Thresholds); diff != "" {
 		t.Errorf("thresholds:\n%s", diff)
 	}
-	if diff := cmp.Diff(trustpolicy.Hosts{Users: []string{"kpssh"}, Ports: []int{22}, ShimCommands: []string{"/opt/kpssh/kpssh-shim"}}, p.Hosts); diff != "" {
+	every := []string{"*"}
+	space := trustpolicy.HostNamespace{Classes: []string{"default", "small", "large", "bm"}, NodeNames: every}
+	hosts := trustpolicy.Hosts{
+		Users: []string{"kpssh"}, Ports: []int{22}, ShimCommands: []string{"/opt/kpssh/kpssh-shim"},
+		Profiles:   map[string][]string{"default": every, "small": every, "large": every, "bm": every},
+		Namespaces: map[string]trustpolicy.HostNamespace{"default": space, "pool": space},
+	}
+	if diff := cmp.Diff(hosts, p.Hosts); diff != "" {
 		t.Errorf("hosts:\n%s", diff)
 	}
 }

@@ -1,6 +1,9 @@
 package trustpolicy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Unguarded names profiles that need no signature until a date, for Raw hosts in migration.
 type Unguarded struct {
@@ -27,4 +30,16 @@ func (d *document) unguarded(p *Policy) error {
 		p.Unguarded = append(p.Unguarded, Unguarded{in.Profiles, until})
 	}
 	return nil
+}
+
+// UnguardedUntil gives the date until which the profile needs no signature: the
+// latest of those that cover it, if that is ahead.
+func (p *Policy) UnguardedUntil(profile string, now time.Time) (until time.Time, ok bool) {
+	for _, u := range p.Unguarded {
+		covers := slices.ContainsFunc(u.Profiles, func(pattern string) bool { return matches(pattern, profile) })
+		if covers && now.Before(u.Until) && u.Until.After(until) {
+			until, ok = u.Until, true
+		}
+	}
+	return until, ok
 }

@@ -47,3 +47,14 @@ func (d *document) waivers(p *Policy) error {
 	}
 	return nil
 }
+
+// WaiverOf gives the waiver that excuses an object with this content at now.
+func (p *Policy) WaiverOf(kind, name, digest string, now time.Time) (Waiver, bool) {
+	i := slices.IndexFunc(p.Waivers, func(w Waiver) bool {
+		return w.Kind == kind && w.Name == name && w.Digest == digest && now.Before(w.Expires)
+	})
+	if i < 0 {
+		return Waiver{}, false
+	}
+	return p.Waivers[i], true
+}

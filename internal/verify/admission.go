@@ -1,7 +1,12 @@
 package verify
 
 import (
+	"regexp"
+	"slices"
+
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
 
 // Operation is that of an admission request.
@@ -34,7 +39,9 @@ const (
 	OutcomeWaive  Outcome = "waive"  // would be refused, but the policy excuses this object until a date
 )
 
-// Answer is what admission says of a request.
+// Answer is what admission says of a request. With OutcomeWarn the Decision is the
+// refusal that is only warned of; with OutcomeWaive it allows, and its warnings say
+// what is excused and until when.
 type Answer struct {
 	Outcome  Outcome
 	Decision decision.Decision
@@ -50,8 +57,126 @@ func (a Answer) Admits() bool {
 	}
 }
 
+// Kinds are those that Admission judges.
+func Kinds() []string {
+	return []string{object.KindJoinProfile, object.KindHost, object.KindNodeClass, object.KindHostRun}
+}
+
 // Admission judges a request about any kind but TrustPolicy, which needs the anchor
 // (see TrustPolicy): the same in the webhook and offline.
 func Admission(s Snapshot, r Request) Answer {
-	return Answer{Outcome: OutcomeDeny, Decision: decision.Errorf(decision.Internal, "not written yet").Denied(r.Kind, r.Name)}
+	if err := judgeable(r); err != nil {
+		return refusal(err.Denied(r.Kind, r.Name))
+	}
+	if r.Operation == Delete {
+		return s.answer(r, deletion(s, r))
+	}
+	if r.Operation == Update && object.SameGuarded(r.Kind, r.Old, r.Object) {
+		return Answer{OutcomeExempt, decision.Decision{Outcome: decision.Allow, Kind: r.Kind, Name: r.Name, What: "guarded content is unchanged"}}
+	}
+	if err := canary(r.Name); err != nil {
+		return refusal(err.Denied(r.Kind, r.Name))
+	}
+	if err := named(r); err != nil {
+		return s.answer(r, decision.From(err).Denied(r.Kind, r.Name))
+	}
+	if r.Kind == object.KindJoinProfile {
+		return s.profile(r)
+	}
+	if r.Kind == object.KindHost {
+		return s.host(r)
+	}
+	return s.answer(r, s.judge(r))
+}
+
+func refusal(d decision.Decision) Answer { return Answer{OutcomeDeny, d} }
+
+// judgeable refuses what no rule here judges.
+func judgeable(r Request) *decision.Error {
+	const hint = "compare the webhook configuration with the shipped one"
+	// check: KindMismatch: what no rule judges must not pass because nothing objected
+	if !slices.Contains(Kinds(), r.Kind) {
+		return decision.Errorf(decision.KindMismatch, "no rule judges the kind %.60q", r.Kind).Try(hint)
+	}
+	// check: KindMismatch: an operation that no rule judges must not pass because nothing objected
+	if !slices.Contains([]Operation{Create, Update, Delete}, r.Operation) {
+		return decision.Errorf(decision.KindMismatch, "no rule judges the operation %.20q", r.Operation).Try(hint)
+	}
+	return nil
+}
+
+var canaryName = regexp.MustCompile(`^hostwarrant-canary-([0-9a-f]{16})$`)
+
+// canary always refuses the names by which the controller asks whether it is asked.
+func canary(name string) *decision.Error {
+	// check: Canary: the one answer that shows that admission is in the path, in any mode and without a policy
+	if nonce := canaryName.FindStringSubmatch(name); nonce != nil {
+		return decision.Errorf(decision.Canary, "seen %s", nonce[1]).Try("this name is for the controller's own question; use another")
+	}
+	return nil
+}
+
+// named wants the object to be the one that the request names.
+func named(r Request) error {
+	meta, err := object.ParseMeta(r.Object)
+	if err != nil {
+		return err
+	}
+	// check: Malformed: scopes and names are judged by the object's own name, which must be the stored one
+	if r.Name != "" && meta.Name != r.Name || meta.Namespace != r.Namespace {
+		return decision.Errorf(decision.Malformed, "the object is named %.100q, the request %.100q", meta.Namespace+"/"+meta.Name, r.Namespace+"/"+r.Name).
+			At("metadata")
+	}
+	// check: KindMismatch: a kind of the same name in another group is another kind
+	if meta.Group() != object.GroupOf(r.Kind) {
+		return decision.Errorf(decision.KindMismatch, "apiVersion %.80q is not of group %s", meta.APIVersion, object.GroupOf(r.Kind)).At("apiVersion")
+	}
+	return nil
+}
+
+// judge judges the kinds that know no exception of their own.
+func (s Snapshot) judge(r Request) decision.Decision {
+	deny := func(err error) decision.Decision { return decision.From(err).Denied(r.Kind, r.Name) }
+	switch r.Kind {
+	case object.KindNodeClass:
+		c, err := object.ParseNodeClass(r.Object)
+		if err != nil {
+			return deny(err)
+		}
+		return NodeClass(s, c)
+	case object.KindHostRun:
+		run, err := object.ParseHostRun(r.Object)
+		if err != nil {
+			return deny(err)
+		}
+		return HostRun(s, run)
+	default:
+		return decision.Decision{Kind: r.Kind, Name: r.Name, Reason: decision.KindMismatch}
+	}
+}
+
+// answer makes of a decision what the policy's waivers and mode say.
+func (s Snapshot) answer(r Request, d decision.Decision) Answer {
+	if d.Allowed() {
+		return Answer{OutcomeAllow, d}
+	}
+	if firm(d.Reason) || s.usable() != nil {
+		return refusal(d)
+	}
+	if waived, ok := s.waived(r, d); ok {
+		return Answer{OutcomeWaive, waived}
+	}
+	if s.Policy.Mode(s.Now) == trustpolicy.Warn {
+		return Answer{OutcomeWarn, d}
+	}
+	return refusal(d)
+}
+
+// firm are the refusals that neither mode nor waiver softens: what was not judged is
+// not known to be harmless, and a trial must not outlive the policy that granted it.
+func firm(reason decision.Reason) bool {
+	return slices.Contains([]decision.Reason{
+		"", decision.Internal, decision.KindMismatch, decision.Canary,
+		decision.PolicyExpired, decision.PolicyUnavailable, decision.SnapshotUnavailable,
+	}, reason)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
 
@@ -11,6 +12,8 @@ import (
 type Anchor struct {
 	Roots     *trustpolicy.Roots
 	ClusterID string
+	// ClusterUID is that of the namespace kube-system, "" where the reader cannot see it.
+	ClusterUID string
 }
 
 // ParseAnchor reads the anchor's two files, "roots" and "cluster-id". The latter
@@ -25,5 +28,26 @@ func ParseAnchor(roots, clusterID []byte) (Anchor, error) {
 	if !trustpolicy.ValidClusterID(id) {
 		return Anchor{}, decision.Errorf(decision.PolicyMalformed, "%.80q is no cluster id ([a-z0-9-], up to 63)", id).At("cluster-id")
 	}
+	if err := rootsFor(roots, id); err != nil {
+		return Anchor{}, err
+	}
 	return Anchor{Roots: keys, ClusterID: id}, nil
+}
+
+// rootsFor wants a roots statement to be for the whole of the cluster; a plain list
+// says nothing of clusters.
+func rootsFor(roots []byte, clusterID string) error {
+	if !statement.Is(roots) {
+		return nil
+	}
+	s, err := statement.Parse(roots)
+	if err != nil {
+		return decision.Errorf(decision.PolicyMalformed, "%s", decision.From(err).What).At("roots")
+	}
+	// check: PolicyMalformed: the roots of another cluster, mounted here by mistake, would decide here
+	if !s.For(clusterID) {
+		return decision.Errorf(decision.PolicyMalformed, "the roots statement is not for the whole of cluster %.80q", clusterID).
+			At("roots").Try("give the roots statement of this cluster, or the cluster's right id")
+	}
+	return nil
 }

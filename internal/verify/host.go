@@ -11,24 +11,59 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
 
-// Host judges an SSHHost; old is what is stored, nil for a new one.
+// Host judges an SSHHost; old is what is stored, nil for a new one. It wants mode
+// Verified of every host: exceptions are admission's alone.
 func Host(s Snapshot, h, old *object.Host) decision.Decision {
-	if err := judgeHost(s, h, old); err != nil {
+	if err := judgeHost(s, h, old, false); err != nil {
 		return decision.From(err).Denied(h.Kind, h.Name)
 	}
 	return decision.Admit(h.Kind, h.Name, "runs only what is signed")
 }
 
-func judgeHost(s Snapshot, h, old *object.Host) error {
+// judgeHost judges a host; mayBeRaw lifts the rule for the mode and no other.
+func judgeHost(s Snapshot, h, old *object.Host, mayBeRaw bool) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	if err := verifiedMode(h, old); err != nil {
+	if err := verifiedMode(h, old, mayBeRaw); err != nil {
 		return err
 	}
-	allowed := s.Policy.Hosts
+	if err := placed(s.Policy.Hosts, h.Namespace, h); err != nil {
+		return err
+	}
+	if err := login(s.Policy.Hosts, h); err != nil {
+		return err
+	}
+	if mayBeRaw && len(h.TrustedSigners) == 0 {
+		return nil // nothing is verified with them
+	}
+	return trustedSigners(s, h)
+}
+
+// placed wants the namespace to be one that holds hosts, and, where the host is
+// known, its class to be one of that namespace's.
+func placed(allowed trustpolicy.Hosts, namespace string, h *object.Host) error {
+	space, listed := allowed.Namespaces[namespace]
+	// check: NamespaceRefused: a host made by whoever may write in some namespace of their own
+	if !listed {
+		return decision.Errorf(decision.NamespaceRefused, "the policy allows no hosts in the namespace %.63q", namespace).
+			At("metadata.namespace").Try("use one of joinProfiles.hosts.namespaces, or add this one there")
+	}
+	if h == nil {
+		return nil
+	}
+	// check: HostClassRefused: a class taken by a label gives the host another class's profiles
+	if !slices.Contains(space.Classes, h.Class()) {
+		return decision.Errorf(decision.HostClassRefused, "the policy does not allow the host class %.63q in the namespace %s", h.Class(), namespace).
+			At("metadata.labels[" + object.HostClassLabel + "]").Try("use one of its classes: " + list(space.Classes))
+	}
+	return nil
+}
+
+func login(allowed trustpolicy.Hosts, h *object.Host) error {
 	// check: UserRefused: a login that no shim confines
 	if !slices.Contains(allowed.Users, h.User) {
 		return decision.Errorf(decision.UserRefused, "the policy does not allow the login user %.40q", h.User).
@@ -44,15 +79,18 @@ func judgeHost(s Snapshot, h, old *object.Host) error {
 		return decision.Errorf(decision.ShimCommandRefused, "the policy does not allow the command %.60q", h.ShimCommand).
 			At("spec.shimCommand").Try("leave it empty, or use one of joinProfiles.hosts.shimCommands")
 	}
-	return trustedSigners(s, h)
+	return nil
 }
 
-// verifiedMode wants execMode Verified. The CRD fills in Raw where it is left out.
-func verifiedMode(h, old *object.Host) error {
+// verifiedMode wants execMode Verified, or Raw where that may be. The CRD fills in Raw where it is left out.
+func verifiedMode(h, old *object.Host, mayBeRaw bool) error {
 	const hint = "set spec.execMode: Verified"
 	// check: ModeDowngrade: turning verification off on a host that had it
 	if old != nil && old.ExecMode == object.ExecVerified && h.ExecMode != object.ExecVerified {
 		return decision.Errorf(decision.ModeDowngrade, "a Verified host may not become %.20s", h.ExecMode).At("spec.execMode").Try(hint)
+	}
+	if mayBeRaw && h.ExecMode == object.ExecRaw {
+		return nil
 	}
 	// check: RawRefused: a Raw host runs whatever the object says, as root
 	if h.ExecMode != object.ExecVerified {

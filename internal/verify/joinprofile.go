@@ -14,13 +14,32 @@ import (
 
 // JoinProfile judges a whole SSHJoinProfile: every phase that has a script.
 func JoinProfile(s Snapshot, p *object.JoinProfile) decision.Decision {
-	return judged(s, p, p.Phases(), fmt.Sprintf("%d phases vouched for", len(p.Phases())), "")
+	return wholeProfile(s, p, nil)
+}
+
+// wholeProfile is JoinProfile of a version that takes the place of old, where there is one.
+func wholeProfile(s Snapshot, p, old *object.JoinProfile) decision.Decision {
+	d := judged(s, p, p.Phases(), fmt.Sprintf("%d phases vouched for", len(p.Phases())), "")
+	if !d.Allowed() {
+		return d
+	}
+	if err := follows(s, p, old); err != nil {
+		return decision.From(err).Denied(p.Kind, p.Name)
+	}
+	return d
 }
 
 // Phase judges one phase of an SSHJoinProfile, as the relay does before it runs
 // it. What the warrants say of each other is judged over all phases.
 func Phase(s Snapshot, p *object.JoinProfile, phase script.Phase) decision.Decision {
-	return judged(s, p, []script.Phase{phase}, "vouched for", string(phase))
+	d := judged(s, p, []script.Phase{phase}, "vouched for", string(phase))
+	if !d.Allowed() {
+		return d
+	}
+	if err := follows(s, p, nil); err != nil {
+		return decision.From(err).Denied(p.Kind, p.Name)
+	}
+	return d
 }
 
 // judged asks of each phase who signed it, then what its warrant says: as on the
@@ -37,12 +56,15 @@ func judged(s Snapshot, p *object.JoinProfile, phases []script.Phase, what, wher
 	d := decision.Admit(p.Kind, p.Name, what)
 	d.Where = where
 	for _, phase := range phases {
-		first, err := signedPhase(s, p, phase, warrants[phase])
+		first, keys, err := signedPhase(s, p, phase, warrants[phase])
 		if err != nil {
 			return deny(err, phase)
 		}
 		d.Warnings = append(d.Warnings, advice(s, phase, first, warrants[phase])...)
+		d.Keys = append(d.Keys, keys...)
 	}
+	slices.Sort(d.Keys)
+	d.Keys = slices.Compact(d.Keys)
 	// check: WarrantMalformed,WarrantMissing,WarrantMismatch: limits that contradict each other are no limits
 	if warrantsErr != nil {
 		return deny(warrantsErr, "")
@@ -55,28 +77,30 @@ func judged(s Snapshot, p *object.JoinProfile, phases []script.Phase, what, wher
 	return d
 }
 
-// signedPhase wants enough good signatures over a script, and gives the first.
-func signedPhase(s Snapshot, p *object.JoinProfile, phase script.Phase, w *warrant.Warrant) (*sshsig.Signature, error) {
+// signedPhase wants enough good signatures over a script, and gives the first
+// and the fingerprints of those that count.
+func signedPhase(s Snapshot, p *object.JoinProfile, phase script.Phase, w *warrant.Warrant) (*sshsig.Signature, []string, error) {
 	if err := s.usable(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	text := []byte(p.Scripts[phase])
 	// check: Malformed: a phase that does not exist must not be taken for an empty script
 	if len(text) == 0 {
-		return nil, decision.Errorf(decision.Malformed, "the profile has no such script")
+		return nil, nil, decision.Errorf(decision.Malformed, "the profile has no such script")
 	}
 	if err := script.Check(text); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// check: Unsigned: whoever can write the object must not be able to run code as root
 	if p.Signatures[phase] == "" {
-		return nil, decision.Errorf(decision.Unsigned, "the script has no signature").Try("hostwarrant sign -i FILE --key KEY")
+		return nil, nil, decision.Errorf(decision.Unsigned, "the script has no signature").Try("hostwarrant sign -i FILE --key KEY")
 	}
 	signatures, err := sshsig.ParseAllWithCertificates([]byte(p.Signatures[phase]))
 	if err != nil {
-		return nil, decision.From(err).Try("sign again: hostwarrant sign -i FILE --key KEY")
+		return nil, nil, decision.From(err).Try("sign again: hostwarrant sign -i FILE --key KEY")
 	}
-	return signatures[0], vouched(s, claim{p, phase, targetsOf(w)}, signatures)
+	keys, err := vouched(s, claim{p, phase, targetsOf(w)}, signatures)
+	return signatures[0], keys, err
 }
 
 func targetsOf(w *warrant.Warrant) []string {

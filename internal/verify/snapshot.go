@@ -52,8 +52,19 @@ type ProfileFacts struct {
 	Version string
 	// Digest is object.JoinProfile.Digest.
 	Digest string
+	// Signed says that some phase carries a signature, good or not.
+	Signed bool
 	// Warrants are those of its phases; nil where no script has one, or they contradict each other.
 	Warrants map[script.Phase]*warrant.Warrant
+}
+
+// FactsOf gives what is kept of a profile.
+func FactsOf(p *object.JoinProfile) *ProfileFacts {
+	f := &ProfileFacts{Meta: p.Meta, Version: p.Version, Digest: p.Digest(), Signed: len(p.Signatures) > 0}
+	if warrants, err := Warrants(p); err == nil {
+		f.Warrants = warrants
+	}
+	return f
 }
 
 // usable refuses to judge by a policy that is missing or has expired.

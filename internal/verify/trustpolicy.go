@@ -29,10 +29,39 @@ func judgePolicy(a Anchor, current *trustpolicy.Policy, t *object.TrustPolicy, n
 	if err != nil {
 		return nil, err
 	}
+	// check: PolicyWrongCluster: a cluster that was made anew under an old name, or one that borrowed it
+	if uid := p.Cluster(a.ClusterID).UID; uid != "" && a.ClusterUID != "" && uid != a.ClusterUID {
+		return nil, decision.Errorf(decision.PolicyWrongCluster, "the policy is for the cluster with UID %s, this is %.40q", uid, a.ClusterUID).
+			At("clusters").Try("kubectl get namespace kube-system -o jsonpath={.metadata.uid}, and sign the policy with that uid")
+	}
 	if err := p.Supersedes(current); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// expirySoon is how long before its end a policy is warned about.
+const expirySoon = 30 * 24 * time.Hour
+
+// ExpiryWarning says that the policy ends soon, "" where it does not.
+func ExpiryWarning(p *trustpolicy.Policy, now time.Time) string {
+	if p == nil {
+		return ""
+	}
+	left := p.Expires.Sub(now)
+	const renew = "hint: hostwarrant policy renew"
+	switch days := int(left / (24 * time.Hour)); {
+	case left <= 0:
+		return "the trust policy has expired; " + renew
+	case left > expirySoon:
+		return ""
+	case days == 0:
+		return "the trust policy expires in less than a day; " + renew
+	case days == 1:
+		return "the trust policy expires in 1 day; " + renew
+	default:
+		return fmt.Sprintf("the trust policy expires in %d days; %s", days, renew)
+	}
 }
 
 // Floor returns the policy of a stored object that TrustPolicy refused for no

@@ -25,14 +25,14 @@ type claim struct {
 // vouched wants signatures over the phase by as many distinct keys as the
 // policy's threshold. As on the host, one that is not for phase scripts at all
 // refuses the phase, and one that merely does not count does no harm; if too few
-// count, the first fault is the answer.
-func vouched(s Snapshot, c claim, signatures []*sshsig.Signature) error {
+// count, the first fault is the answer. It gives the fingerprints of those that count.
+func vouched(s Snapshot, c claim, signatures []*sshsig.Signature) ([]string, error) {
 	var good []*sshsig.Signature
 	var fault error
 	for _, signature := range signatures {
 		// check: WrongNamespace,TouchMissing: the host's shim would refuse it, so it must not be admitted
 		if err := signature.CheckPurpose(script.Namespace); err != nil {
-			return decision.From(err).Try("sign again: hostwarrant sign -i FILE --key KEY")
+			return nil, decision.From(err).Try("sign again: hostwarrant sign -i FILE --key KEY")
 		}
 		if err := counts(s, c, signature); err != nil {
 			if fault == nil {
@@ -44,14 +44,24 @@ func vouched(s Snapshot, c claim, signatures []*sshsig.Signature) error {
 	}
 	need, have := s.Policy.Thresholds[c.phase], distinct(good)
 	if have == 0 && fault != nil {
-		return fault
+		return nil, fault
 	}
 	// check: ThresholdNotMet: one stolen key, or one key used twice, must not be enough where two are asked for
 	if need < 1 || have < need {
-		return decision.Errorf(decision.ThresholdNotMet, "%d of %d needed signers vouched for the script", have, need).
+		return nil, decision.Errorf(decision.ThresholdNotMet, "%d of %d needed signers vouched for the script", have, need).
 			Try("hostwarrant sign -i --add FILE --key KEY, by another signer")
 	}
-	return nil
+	return fingerprints(good), nil
+}
+
+// fingerprints name the keys that signed, each once and ascending.
+func fingerprints(signatures []*sshsig.Signature) []string {
+	var all []string
+	for _, signature := range signatures {
+		all = append(all, sshsig.Fingerprint(signature.PublicKey()))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // distinct counts signers: a key once, however often and with whatever

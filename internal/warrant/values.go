@@ -70,6 +70,37 @@ const matchAddress = "address"
 // declared, the required ones there, and cluster endpoint and CA pinned. The error
 // carries ParamUndeclared, ParamInvalid or ClusterUnpinned, and never a value.
 func (w *Warrant) CheckParams(values map[string]string, pin Pin) error {
+	if err := w.checkValues(values); err != nil {
+		return err
+	}
+	if err := w.checkRequired(values, func(Param) bool { return true }); err != nil {
+		return err
+	}
+	// leave and uninstall go to no cluster; anything else may
+	if w.Phase == script.Leave || w.Phase == script.Uninstall {
+		return nil
+	}
+	return w.checkCluster(values, pin)
+}
+
+// VarPrefix is what stands before the key of a node class's or a run's var.
+const VarPrefix = "KPSSH_VAR_"
+
+// CheckVars judges the vars of a node class or of a run, by key, before there is a
+// run: each declared, its value as declared, and the required ones there that vars
+// give. The error carries ParamUndeclared or ParamInvalid, and never a value.
+func (w *Warrant) CheckVars(vars map[string]string) error {
+	values := make(map[string]string, len(vars))
+	for key, value := range vars {
+		values[VarPrefix+key] = value
+	}
+	if err := w.checkValues(values); err != nil {
+		return err
+	}
+	return w.checkRequired(values, func(p Param) bool { return !p.Secret && strings.HasPrefix(p.Name, VarPrefix) })
+}
+
+func (w *Warrant) checkValues(values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		p, ok := w.Declared(name)
 		// check: ParamUndeclared: a value that steers the script without its author's knowledge
@@ -83,17 +114,18 @@ func (w *Warrant) CheckParams(values map[string]string, pin Pin) error {
 				name, len(values[name]), decision.OneLine(p.Matcher.String(), 120))
 		}
 	}
+	return nil
+}
+
+// checkRequired wants a value for each required parameter that is asked about.
+func (w *Warrant) checkRequired(values map[string]string, asked func(Param) bool) error {
 	for _, p := range w.Params {
 		// check: ParamInvalid: a script that runs without what it needs
-		if p.Required && values[p.Name] == "" {
+		if p.Required && asked(p) && values[p.Name] == "" {
 			return decision.Errorf(decision.ParamInvalid, "%s is required and has no value", p.Name)
 		}
 	}
-	// leave and uninstall go to no cluster; anything else may
-	if w.Phase == script.Leave || w.Phase == script.Uninstall {
-		return nil
-	}
-	return w.checkCluster(values, pin)
+	return nil
 }
 
 // Accepts reports whether a value that is not empty is what m declares.

@@ -3,13 +3,13 @@ package admit
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
-	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
 // maxWarning bounds a warning: the API server drops what is over 256 characters when there are many.
@@ -18,40 +18,58 @@ const maxWarning = 255
 // maxWarnings bounds how many warnings one answer carries.
 const maxWarnings = 8
 
+// maxKeys bounds how many keys the audit log names.
+const maxKeys = 8
+
 // respond words the answer for the API server.
-func respond(outcome string, d decision.Decision, policy *trustpolicy.Policy) admission.Response {
-	r := admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
-		AuditAnnotations: annotations(outcome, d, policy),
+func respond(a verify.Answer, s verify.Snapshot) *admissionv1.AdmissionResponse {
+	r := &admissionv1.AdmissionResponse{
+		Allowed:          a.Admits(),
+		AuditAnnotations: annotations(a, s),
 		Result:           &metav1.Status{Code: http.StatusOK},
-	}}
-	for _, w := range d.Warnings[:min(len(d.Warnings), maxWarnings)] {
-		r.Warnings = append(r.Warnings, oneLine(w))
+		Warnings:         warnings(a, s),
 	}
-	switch outcome {
-	case outcomeAllow, outcomeExempt:
-		r.Allowed = true
-	case outcomeWarn:
-		r.Allowed = true
-		r.Warnings = append([]string{oneLine("hostwarrant (mode warn) would refuse: " + d.Message())}, r.Warnings...)
-	default:
+	if !r.Allowed {
 		r.Result = &metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: d.Message(),
+			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: a.Decision.Message(),
 		}
 	}
 	return r
 }
 
-// annotations go to the audit log: who decided what by which policy. Never a script or a key.
-func annotations(outcome string, d decision.Decision, policy *trustpolicy.Policy) map[string]string {
-	a := map[string]string{"verdict": outcome}
-	if d.Reason != "" {
-		a["reason"] = string(d.Reason)
+// warnings are what people see beside the answer: what would be refused first, what they must do
+// about the policy next.
+func warnings(a verify.Answer, s verify.Snapshot) []string {
+	var all []string
+	if a.Outcome == verify.OutcomeWarn {
+		all = append(all, "hostwarrant (mode warn) would refuse: "+a.Decision.Message())
 	}
-	if policy != nil {
-		a["policy-digest"] = policy.Digest
-		a["policy-version"] = strconv.Itoa(policy.Version)
+	if w := verify.ExpiryWarning(s.Policy, s.Now); w != "" {
+		all = append(all, "hostwarrant: "+w)
 	}
-	return a
+	all = append(all, a.Decision.Warnings...)
+	all = all[:min(len(all), maxWarnings)]
+	for i, w := range all {
+		all[i] = oneLine(w)
+	}
+	return all
+}
+
+// annotations go to the audit log: who decided what by which policy, and which keys vouched. Never a
+// script, a signature or a whole key.
+func annotations(a verify.Answer, s verify.Snapshot) map[string]string {
+	all := map[string]string{"verdict": string(a.Outcome)}
+	if a.Decision.Reason != "" {
+		all["reason"] = string(a.Decision.Reason)
+	}
+	if keys := a.Decision.Keys; len(keys) > 0 {
+		all["keys"] = strings.Join(keys[:min(len(keys), maxKeys)], ",")
+	}
+	if s.Policy != nil {
+		all["policy-digest"] = s.Policy.Digest
+		all["policy-version"] = strconv.Itoa(s.Policy.Version)
+	}
+	return all
 }
 
 // oneLine makes a text fit for a warning.

@@ -6,8 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
-	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/internal/inforce"
 )
 
 // Files of the anchor directory, and keys of the ConfigMap that is mounted there.
@@ -20,15 +19,12 @@ const (
 const maxAnchorFile = 64 << 10
 
 // Anchor is what the operator installed: which root keys to believe, and which cluster this is.
-type Anchor struct {
-	verify.Anchor
-	// Digest identifies the roots file, so that two programs can be compared.
-	Digest string
-}
+type Anchor = inforce.Anchor
 
-// LoadAnchor reads the anchor directory.
+// LoadAnchor reads the anchor directory. It is read once: an anchor that changes has no effect before
+// the next start, and is compared with the pinned one then.
 func LoadAnchor(dir string) (Anchor, error) {
-	text, err := readBounded(filepath.Join(dir, rootsFile), maxAnchorFile)
+	roots, err := readBounded(filepath.Join(dir, rootsFile), maxAnchorFile)
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor: %v", err)
 	}
@@ -36,11 +32,11 @@ func LoadAnchor(dir string) (Anchor, error) {
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor: %v", err)
 	}
-	anchor, err := verify.ParseAnchor(text, id)
+	anchor, err := inforce.ParseAnchor(roots, id)
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor in %s: %v", dir, err)
 	}
-	return Anchor{Anchor: anchor, Digest: trustpolicy.Digest(text)}, nil
+	return anchor, nil
 }
 
 // readBounded reads a whole small file.

@@ -52,7 +52,11 @@ type Feed struct {
 	Cache  cache.Cache
 	// File is a path, or empty.
 	File string
-	Log  *slog.Logger
+	// Identify gives the UID of the namespace kube-system, "" where it may not be read.
+	Identify func(context.Context) (string, error)
+	// LedgerRead waits until the ledger was read once, and was handed to the Holder.
+	LedgerRead func(context.Context) bool
+	Log        *slog.Logger
 
 	lastFile []byte
 }
@@ -62,6 +66,7 @@ func (f *Feed) NeedLeaderElection() bool { return false }
 
 // Start feeds until ctx ends.
 func (f *Feed) Start(ctx context.Context) error {
+	f.identify(ctx)
 	f.readFile()
 	informer, err := f.Cache.GetInformer(ctx, stored(), cache.BlockUntilSynced(false))
 	if err != nil {
@@ -75,8 +80,8 @@ func (f *Feed) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching the trust policy: %v", err)
 	}
-	if toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-		f.Holder.Synced()
+	if f.LedgerRead(ctx) && toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		f.Holder.Settle(time.Now())
 	}
 	ticker := time.NewTicker(retryEvery)
 	defer ticker.Stop()
@@ -90,6 +95,27 @@ func (f *Feed) Start(ctx context.Context) error {
 		}
 	}
 }
+
+// identify finds out which cluster this is, however long it takes: a policy that names a UID must not
+// be judged as if it named none.
+func (f *Feed) identify(ctx context.Context) {
+	for {
+		uid, err := f.Identify(ctx)
+		if err == nil {
+			f.Holder.Identify(uid)
+			return
+		}
+		f.Log.Warn("reading the cluster's UID; no policy is in force before", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(identifyEvery):
+		}
+	}
+}
+
+// identifyEvery is how often the cluster's UID is asked for while the API server does not answer.
+const identifyEvery = time.Second
 
 // offer hands in an object of the informer.
 func (f *Feed) offer(o any) {

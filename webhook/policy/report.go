@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"github.com/hostwarrant/hostwarrant/internal/inforce"
 )
 
 // Report is what /policyz shows: enough to compare replicas, nothing of the policy's body and no keys.
@@ -17,8 +19,22 @@ type Report struct {
 	Expires     *time.Time `json:"expires,omitempty"`
 	Signers     int        `json:"signers"`
 	Revoked     int        `json:"revokedSigners"`
-	Anchor      AnchorInfo `json:"anchor"`
-	LastRefusal *Refusal   `json:"lastRefusal,omitempty"`
+	// NotReady says why nothing but refusals can be decided, "" where something can.
+	NotReady    string           `json:"notReady,omitempty"`
+	Anchor      AnchorInfo       `json:"anchor"`
+	Ledger      *LedgerInfo      `json:"ledger,omitempty"`
+	LastRefusal *inforce.Refusal `json:"lastRefusal,omitempty"`
+	// Snapshot tells what else decisions are made by, by kind. The program fills it in.
+	Snapshot any `json:"snapshot,omitempty"`
+}
+
+// LedgerInfo is what the cluster remembers. Where its anchorDigest is not the anchor's digest,
+// another program of the product trusts other roots.
+type LedgerInfo struct {
+	Version      int    `json:"version"`
+	Digest       string `json:"digest"`
+	RootVersion  int    `json:"rootVersion"`
+	AnchorDigest string `json:"anchorDigest"`
 }
 
 // AnchorInfo identifies the anchor.
@@ -33,17 +49,22 @@ type AnchorInfo struct {
 // Report describes the state at now.
 func (h *Holder) Report(now time.Time) Report {
 	h.mu.Lock()
-	refusal := h.refusal
-	h.mu.Unlock()
-	r := Report{LastRefusal: refusal, Anchor: AnchorInfo{
+	defer h.mu.Unlock()
+	r := Report{LastRefusal: h.keeper.LastRefusal(), Anchor: AnchorInfo{
 		ClusterID: h.anchor.ClusterID, Digest: h.anchor.Digest,
 		RootVersion: h.anchor.Roots.Version, RootKeys: len(h.anchor.Roots.Keys), RootThreshold: h.anchor.Roots.Threshold,
 	}}
-	p := h.current.Load()
+	if known := h.keeper.Remembered(); known.AnchorDigest != "" {
+		r.Ledger = &LedgerInfo{Version: known.Version, Digest: known.Digest, RootVersion: known.RootVersion, AnchorDigest: known.AnchorDigest}
+	}
+	if err := h.keeper.Ready(now); err != nil {
+		r.NotReady = err.Error()
+	}
+	p := h.keeper.Current()
 	if p == nil {
 		return r
 	}
-	r.InForce = !p.Expired(now)
+	r.InForce = r.NotReady == ""
 	r.Digest, r.Mode, r.Version, r.RootVersion = p.Digest, string(p.Mode(now)), p.Version, p.RootVersion
 	r.Issued, r.Expires = &p.Issued, &p.Expires
 	for _, s := range p.Signers {
@@ -55,15 +76,19 @@ func (h *Holder) Report(now time.Time) Report {
 	return r
 }
 
-// ServeHTTP answers /policyz.
-func (h *Holder) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	body, err := json.MarshalIndent(h.Report(time.Now()), "", "  ")
-	if err != nil {
-		http.Error(w, "encoding the report failed", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if _, err := w.Write(append(body, '\n')); err != nil {
-		h.log.Debug("writing /policyz", "error", err)
+// Serve answers /policyz with a report and what complete adds to it.
+func (h *Holder) Serve(complete func(*Report)) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		r := h.Report(time.Now())
+		complete(&r)
+		body, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			http.Error(w, "encoding the report failed", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := w.Write(append(body, '\n')); err != nil {
+			h.log.Debug("writing /policyz", "error", err)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package policydiff
 
 import (
 	"fmt"
@@ -26,9 +26,9 @@ func (d *differ) one(field, was, is string) {
 	switch {
 	case was == is:
 	case was == "":
-		d.add(reduces, "%s: none, now %s", field, is)
+		d.add(Reduces, "%s: none, now %s", field, is)
 	default:
-		d.add(widens, "%s: %s, now %s", field, was, listOr(nonEmpty(is), "none"))
+		d.add(Widens, "%s: %s, now %s", field, was, listOr(nonEmpty(is), "none"))
 	}
 }
 
@@ -75,7 +75,7 @@ func (d *differ) entries(was, is []trustpolicy.Signer) {
 			if !s.ValidBefore.IsZero() {
 				until = ", until " + stamp(s.ValidBefore)
 			}
-			all = append(all, signerName(s)+" for "+scopeOf(s)+until)
+			all = append(all, signerName(s)+" for "+Scope(s)+until)
 		}
 		return all
 	}
@@ -93,7 +93,7 @@ func signerName(s trustpolicy.Signer) string {
 func (d *differ) signer(was, is trustpolicy.Signer) {
 	name := signerName(is)
 	if was.Name != is.Name {
-		d.add(changes, "%s: was called %q", name, was.Name)
+		d.add(Changes, "%s: was called %q", name, was.Name)
 	}
 	phases := func(s trustpolicy.Signer) []string {
 		var all []string
@@ -109,9 +109,9 @@ func (d *differ) signer(was, is trustpolicy.Signer) {
 	switch {
 	case a.Equal(b):
 	case b.IsZero() || !a.IsZero() && b.After(a):
-		d.add(widens, "%s: its term ends %s, now %s", name, orNever(a.IsZero(), stamp(a)), orNever(b.IsZero(), stamp(b)))
+		d.add(Widens, "%s: its term ends %s, now %s", name, orNever(a.IsZero(), stamp(a)), orNever(b.IsZero(), stamp(b)))
 	default:
-		d.add(reduces, "%s: its term ends %s, now %s", name, orNever(a.IsZero(), stamp(a)), orNever(b.IsZero(), stamp(b)))
+		d.add(Reduces, "%s: its term ends %s, now %s", name, orNever(a.IsZero(), stamp(a)), orNever(b.IsZero(), stamp(b)))
 	}
 }
 
@@ -123,9 +123,9 @@ func (d *differ) targets(name string, was, is []string) {
 		switch {
 		case slices.Equal(was, is):
 		case len(was) == 0 || slices.Contains(was, "any") && len(is) > 0:
-			d.add(reduces, "%s: targets: %s, now only %s", name, listOr(was, "everything"), strings.Join(is, ", "))
+			d.add(Reduces, "%s: targets: %s, now only %s", name, listOr(was, "everything"), strings.Join(is, ", "))
 		default:
-			d.add(widens, "%s: targets: only %s, now %s", name, strings.Join(was, ", "), listOr(is, "everything"))
+			d.add(Widens, "%s: targets: only %s, now %s", name, strings.Join(was, ", "), listOr(is, "everything"))
 		}
 		return
 	}
@@ -174,14 +174,14 @@ func (d *differ) rules(field string, was, is []string) {
 	d.list(field, was, is, false)
 	for i, change := range d.all {
 		if strings.HasPrefix(change.What, field+": removes ") {
-			d.all[i].Effect = widens
+			d.all[i].Effect = Widens
 		}
 	}
 }
 
 func (d *differ) namespace(at string, was, is trustpolicy.HostNamespace) {
 	if len(was.Classes) > 0 && len(is.Classes) == 0 {
-		d.add(widens, "%s.classes: only %s, now none given", at, strings.Join(was.Classes, ", "))
+		d.add(Widens, "%s.classes: only %s, now none given", at, strings.Join(was.Classes, ", "))
 	} else {
 		d.list(at+".classes", was.Classes, is.Classes, false)
 	}
@@ -193,7 +193,7 @@ func (d *differ) namespace(at string, was, is trustpolicy.HostNamespace) {
 		return sshsig.Fingerprint(n.HostCA)
 	}
 	if a, b := authority(was), authority(is); a != b {
-		d.add(widens, "%s.hostCA: %s, now %s", at, a, b)
+		d.add(Widens, "%s.hostCA: %s, now %s", at, a, b)
 	}
 }
 
@@ -247,10 +247,10 @@ func (d *differ) classes(was, is *trustpolicy.Policy) {
 		d.list(at+".signers", before.Signers, after.Signers, false)
 		d.list(at+".allowedRuleIDs", before.AllowedRuleIDs, after.AllowedRuleIDs, false)
 		if !before.MayDisable && after.MayDisable {
-			d.add(widens, "%s: may disable rules", at)
+			d.add(Widens, "%s: may disable rules", at)
 		}
 		if before.MayDisable && !after.MayDisable {
-			d.add(reduces, "%s: may no longer disable rules", at)
+			d.add(Reduces, "%s: may no longer disable rules", at)
 		}
 	}
 	d.list("bindingClasses", sortedKeys(was.BindingClasses), sortedKeys(is.BindingClasses), false)

@@ -1,0 +1,88 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/script"
+)
+
+// HostRun judges whether a run may be asked for: namespace, host class, node name and
+// profile by the policy and by what is stored. Whether the host and the scripts
+// verify is asked of Host and Phase.
+func HostRun(s Snapshot, r *object.HostRun) decision.Decision {
+	if err := judgeHostRun(s, r); err != nil {
+		return decision.From(err).Denied(r.Kind, r.Name)
+	}
+	d := decision.Admit(r.Kind, r.Name, "asks for nothing beyond the policy")
+	if s.Stored.Host(r.Namespace, r.Host) == nil {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("spec.hostRef: there is no SSHHost %.100q in namespace %s yet; it is judged before anything runs", r.Host, r.Namespace))
+	}
+	if s.Stored.Profile(r.Profile) == nil {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("spec.profileRef: there is no SSHJoinProfile %.100q yet; it is judged before anything runs", r.Profile))
+	}
+	return d
+}
+
+func judgeHostRun(s Snapshot, r *object.HostRun) error {
+	if err := s.complete(); err != nil {
+		return err
+	}
+	host := s.Stored.Host(r.Namespace, r.Host)
+	if err := placed(s.Policy.Hosts, r.Namespace, host); err != nil {
+		return err
+	}
+	if err := nodeName(s, r); err != nil {
+		return err
+	}
+	// check: ProfileRefused: a signed profile on hosts that it was not made for
+	if host != nil && !s.Policy.Hosts.MayRun(host.Class(), r.Profile) {
+		return decision.Errorf(decision.ProfileRefused, "the policy does not allow the profile %.60q on hosts of class %.63q", r.Profile, host.Class()).
+			At("spec.profileRef").Try("use one of joinProfiles.hosts.profiles." + host.Class())
+	}
+	if facts := s.Stored.Profile(r.Profile); facts != nil {
+		phase := script.Phase(r.Phase)
+		return phaseTakesVars(facts.Warrants[phase], phase, r.Vars)
+	}
+	return nil
+}
+
+// nodeName wants a name that the namespace may use, and nobody else does.
+func nodeName(s Snapshot, r *object.HostRun) error {
+	phase := script.Phase(r.Phase)
+	if r.NodeName == "" && phase != script.Join {
+		return nil
+	}
+	// check: NodeNameRefused: a tenant's host that joins under the name of another's
+	if space := s.Policy.Hosts.Namespaces[r.Namespace]; !space.TakesNodeName(r.NodeName) {
+		return decision.Errorf(decision.NodeNameRefused, "the policy does not allow the node name %.100q in the namespace %s", r.NodeName, r.Namespace).
+			At("spec.nodeName").Try("use one of its nodeNames: " + list(space.NodeNames))
+	}
+	if phase != script.Install && phase != script.Join {
+		return nil
+	}
+	own := "kpssh://" + r.Namespace + "/" + r.Host
+	id, exists := s.Stored.NodeProviderID(r.NodeName)
+	// check: NodeNameTaken: a credential for a living node's name takes over its pods and their secrets
+	if exists && id != own {
+		return decision.Errorf(decision.NodeNameTaken, "the node %.100q exists with another provider id (%.80q)", r.NodeName, id).
+			At("spec.nodeName").Try("use another name, or remove the node first")
+	}
+	i := slices.IndexFunc(s.Stored.HostRuns(), func(o *object.HostRun) bool { return holds(o, r) })
+	// check: NodeNameTaken: two hosts that race for one name
+	if i >= 0 {
+		o := s.Stored.HostRuns()[i]
+		return decision.Errorf(decision.NodeNameTaken, "HostRun %.63s/%.100s holds the node name %.100q", o.Namespace, o.Name, r.NodeName).
+			At("spec.nodeName").Try("use another name, or wait until that run is over")
+	}
+	return nil
+}
+
+// holds reports whether another run of another host, which is not over, has the node name of r.
+func holds(o, r *object.HostRun) bool {
+	joins := o.Phase == string(script.Install) || o.Phase == string(script.Join)
+	sameHost := o.Namespace == r.Namespace && o.Host == r.Host
+	return joins && !o.Finished && o.NodeName == r.NodeName && !sameHost
+}

@@ -1,0 +1,137 @@
+package verify
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
+)
+
+// NodeClass judges an SSHNodeClass by the policy and by what is stored.
+func NodeClass(s Snapshot, c *object.NodeClass) decision.Decision {
+	if err := judgeNodeClass(s, c); err != nil {
+		return decision.From(err).Denied(c.Kind, c.Name)
+	}
+	d := decision.Admit(c.Kind, c.Name, "asks for nothing beyond the policy and its profile")
+	if s.Stored.Profile(c.Profile) == nil {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("spec.joinProfileRef: there is no SSHJoinProfile %.100q yet; its warrants will be held against this class then", c.Profile))
+	}
+	return d
+}
+
+func judgeNodeClass(s Snapshot, c *object.NodeClass) error {
+	if err := s.complete(); err != nil {
+		return err
+	}
+	if err := ownCluster(s.Policy.Cluster(s.ClusterID), c); err != nil {
+		return err
+	}
+	facts := s.Stored.Profile(c.Profile)
+	if facts == nil {
+		return nil
+	}
+	if err := takesVars(facts.Warrants, c.Vars); err != nil {
+		return err
+	}
+	takes := func(h *object.Host) bool { return h.ExecMode == object.ExecVerified && c.Selector.Matches(h.Labels) }
+	// check: ProfileRefused: an unsigned profile, let in for Raw hosts, on its way to a host that verifies
+	if !facts.Signed && slices.ContainsFunc(s.Stored.Hosts(), takes) {
+		return decision.Errorf(decision.ProfileRefused, "the profile %.60q is unsigned, and the class takes Verified hosts", c.Profile).
+			At("spec.joinProfileRef").Try("sign the profile, or narrow spec.hostSelector to the Raw hosts")
+	}
+	return nil
+}
+
+// complete is usable, and what is stored is known.
+func (s Snapshot) complete() error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	// check: SnapshotUnavailable: what is not known yet must not look as if it were not there
+	if s.Stored == nil {
+		return decision.Errorf(decision.SnapshotUnavailable, "what the cluster holds is not known yet").Try("try again in a few seconds")
+	}
+	return nil
+}
+
+// ownCluster wants a class to send hosts nowhere but to the policy's own cluster.
+func ownCluster(own trustpolicy.Cluster, c *object.NodeClass) error {
+	const hint = "leave spec.cluster out, or add it to the policy's own entry in clusters"
+	// check: ClusterRefused: hosts that join a foreign API server belong to whoever runs it
+	if c.HasCluster && !slices.Contains(own.Endpoints, c.Endpoint) {
+		return decision.Errorf(decision.ClusterRefused, "the policy does not list the endpoint %.100q for this cluster", c.Endpoint).
+			At("spec.cluster.endpoint").Try(hint)
+	}
+	sum := sha256.Sum256(c.CABundle)
+	// check: ClusterRefused: with a foreign CA somebody in between can pose as the API server
+	if len(c.CABundle) > 0 && !slices.Contains(own.CASHA256, hex.EncodeToString(sum[:])) {
+		return decision.Errorf(decision.ClusterRefused, "the policy does not list the CA bundle (SHA-256 %x) for this cluster", sum).
+			At("spec.cluster.caBundle").Try(hint)
+	}
+	return nil
+}
+
+// takesVars holds vars against the warrants of the phases that get them.
+func takesVars(warrants map[script.Phase]*warrant.Warrant, vars map[string]string) error {
+	for _, phase := range []script.Phase{script.Install, script.Join} {
+		if err := phaseTakesVars(warrants[phase], phase, vars); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func phaseTakesVars(w *warrant.Warrant, phase script.Phase, vars map[string]string) error {
+	if w == nil {
+		return nil
+	}
+	if err := w.CheckVars(vars); err != nil {
+		e := decision.From(err)
+		e.What = string(phase) + ": " + e.What
+		if e.Hint == "" {
+			e.Hint = "give the vars that the warrant declares: hostwarrant inspect FILE"
+		}
+		return e.At("spec.vars")
+	}
+	return nil
+}
+
+// maxBroken is how many node classes one answer names.
+const maxBroken = 3
+
+// broken names the node classes that a version of a profile would no longer serve.
+func broken(s Snapshot, p *object.JoinProfile) []string {
+	if s.Stored == nil {
+		return nil
+	}
+	warrants := FactsOf(p).Warrants
+	var all []string
+	more := 0
+	for _, c := range s.Stored.NodeClasses() {
+		if c.Profile != p.Name {
+			continue
+		}
+		err := takesVars(warrants, c.Vars)
+		if err == nil {
+			continue
+		}
+		if len(all) == maxBroken {
+			more++
+			continue
+		}
+		all = append(all, decision.OneLine(fmt.Sprintf("this version refuses the vars of SSHNodeClass/%.100s: %v", c.Name, err), maxWarning))
+	}
+	if more > 0 {
+		all = append(all, fmt.Sprintf("this version refuses the vars of %d more node classes", more))
+	}
+	return all
+}
+
+// maxWarning bounds a warning (admission.k8s.io/v1, AdmissionResponse.warnings).
+const maxWarning = 255
