@@ -627,8 +627,13 @@ func TestDeletion(t *testing.T) {
 	}
 	c.held = &verify.Held{}
 	c.s.Stored, c.s.Now = c.held, testkit.Now()
-	c.warn()
 	installed("tls@4")
+	r := request(t, verify.Delete, nil, signed)
+	r.Name = "" // deletecollection
+	if a := verify.Admission(c.s, r); a.Decision.Reason != decision.InUse || !strings.HasPrefix(a.Decision.Message(), "SSHJoinProfile/tls: InUse: SSHHost pool/a needs it; hint: ") {
+		t.Errorf("got %s", a.Decision.Message())
+	}
+	c.warn()
 	wantAnswer(t, c.remove(signed), warn, decision.InUse)
 }
 
