@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	cmtls "github.com/cert-manager/cert-manager/pkg/server/tls"
 	"github.com/cert-manager/cert-manager/pkg/server/tls/authority"
@@ -11,14 +12,18 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/hostwarrant/hostwarrant/webhook/cabundle"
+	"github.com/hostwarrant/hostwarrant/webhook/certgate"
+	"github.com/hostwarrant/hostwarrant/webhook/servingsecret"
 )
 
 // certificate is where the serving certificate comes from.
 type certificate struct {
 	manager.Runnable
 	get func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// healthy says that there is one.
-	healthy func() bool
+	// ready says why nothing is served, or nothing that the API server would take.
+	ready func() error
 }
 
 // NeedLeaderElection says that every replica has a certificate.
@@ -32,28 +37,48 @@ const (
 
 // certificateFrom takes the certificate from a directory, read again when it changes, where one is
 // given: then the Secret with the CA is not touched.
-func certificateFrom(dir string, config *rest.Config, secret types.NamespacedName) (*certificate, error) {
+func certificateFrom(dir string, leafValidity time.Duration, config *rest.Config, secret types.NamespacedName) (*certificate, error) {
 	if dir == "" {
-		source := servingCertificates(config, secret)
-		return &certificate{Runnable: source, get: source.GetCertificate, healthy: source.Healthy}, nil
+		source := servingCertificates(config, secret, leafValidity)
+		return &certificate{Runnable: source, get: source.GetCertificate}, nil
 	}
 	watcher, err := certwatcher.New(filepath.Join(dir, certificateFile), filepath.Join(dir, keyFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading the serving certificate: %v", err)
 	}
-	return &certificate{Runnable: watcher, get: watcher.GetCertificate, healthy: func() bool { return true }}, nil
+	return &certificate{Runnable: watcher, get: watcher.GetCertificate}, nil
+}
+
+// gate holds a new certificate back until the API server trusts it, by the caBundles as they are
+// stored. What it returns watches them, and is to be started beside the certificate.
+func (c *certificate) gate(config *rest.Config, namespace string) (*certgate.Bundles, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	bundles := &certgate.Bundles{
+		Name: cabundle.ConfigurationName, DNSName: serviceNames(namespace)[0], Config: config, Scheme: scheme, Now: time.Now,
+	}
+	g := certgate.New(c.get, bundles.Trust, time.Now)
+	c.get, c.ready = g.GetCertificate, g.Ready
+	return bundles, nil
+}
+
+// serviceNames are the names by which the API server calls us.
+func serviceNames(namespace string) (names []string) {
+	for _, service := range []string{"hostwarrant-webhook", "hostwarrant-webhook-policy"} {
+		names = append(names, service+"."+namespace+".svc")
+	}
+	return names
 }
 
 // servingCertificates signs this replica's leaf with the CA in the Secret, and renews both in time.
-func servingCertificates(config *rest.Config, secret types.NamespacedName) *cmtls.DynamicSource {
-	var names []string
-	for _, service := range []string{"hostwarrant-webhook", "hostwarrant-webhook-policy"} {
-		names = append(names, service+"."+secret.Namespace+".svc")
-	}
+func servingCertificates(config *rest.Config, secret types.NamespacedName, leafValidity time.Duration) *cmtls.DynamicSource {
 	return &cmtls.DynamicSource{
-		DNSNames: names,
+		DNSNames: serviceNames(secret.Namespace),
 		Authority: &authority.DynamicAuthority{
-			SecretNamespace: secret.Namespace, SecretName: secret.Name, CommonName: "hostwarrant-webhook-ca", RESTConfig: config,
+			SecretNamespace: secret.Namespace, SecretName: secret.Name, CommonName: "hostwarrant-webhook-ca",
+			RESTConfig: servingsecret.Guard(config, secret), LeafDuration: leafValidity,
 		},
 	}
 }

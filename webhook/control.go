@@ -69,7 +69,7 @@ func control(ctx context.Context, o *options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := (&cabundle.Reconciler{Client: m.GetClient(), Secret: secret}).SetupWithManager(m); err != nil {
+	if err := (&cabundle.Reconciler{Client: m.GetClient(), Secret: secret, Now: time.Now}).SetupWithManager(m); err != nil {
 		return err
 	}
 	if err := (&policy.StatusReconciler{Client: m.GetClient(), Anchor: anchor, Now: time.Now}).SetupWithManager(m); err != nil {

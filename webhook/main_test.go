@@ -149,8 +149,7 @@ func TestAReviewWhoseBodyNeverEndsIsCutOff(t *testing.T) {
 }
 
 func TestTLSHasNoHTTP2AndNoOldVersions(t *testing.T) {
-	c := &tls.Config{NextProtos: []string{"h2"}}
-	tlsOptions(&cmtls.DynamicSource{})(c)
+	c := (&certificate{get: (&cmtls.DynamicSource{}).GetCertificate}).tlsConfig()
 	if len(c.NextProtos) != 1 || c.NextProtos[0] != "http/1.1" || c.MinVersion != tls.VersionTLS13 || c.GetCertificate == nil {
 		t.Errorf("%v, %x", c.NextProtos, c.MinVersion)
 	}

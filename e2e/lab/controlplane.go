@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,6 +30,8 @@ const (
 // ControlPlaneOptions of StartControlPlane.
 type ControlPlaneOptions struct {
 	APIServerArgs []string // added to kube-apiserver's
+	// Audit has every write of our kinds recorded, at level Metadata, in ControlPlane.AuditLog.
+	Audit bool
 }
 
 // ControlPlane is a Kubernetes API server with what it needs, or the user's own cluster.
@@ -36,6 +39,7 @@ type ControlPlane struct {
 	Kubeconfig  string // path; cluster administrator
 	KubectlPath string
 	External    bool // the cluster of the user's KUBECONFIG: nothing was started
+	AuditLog    string // path; empty without Audit
 
 	lab       *Lab
 	config    *rest.Config
@@ -81,7 +85,11 @@ func (l *Lab) StartControlPlane(ctx context.Context, o ControlPlaneOptions) (*Co
 	if err != nil {
 		return nil, err
 	}
-	c.args = append(c.apiServerArgs(etcd), o.APIServerArgs...)
+	audit, err := c.auditArgs(o.Audit)
+	if err != nil {
+		return nil, err
+	}
+	c.args = slices.Concat(c.apiServerArgs(etcd), audit, o.APIServerArgs)
 	if err := c.StartAPIServer(ctx); err != nil {
 		return nil, err
 	}

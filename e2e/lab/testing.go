@@ -25,6 +25,9 @@ const testStartLimit = 3 * time.Minute
 //		cp := shared.ControlPlane(t)
 //		host := shared.Host(t, lab.HostOptions{Name: "host-a"})
 type Shared struct {
+	// Options of the control plane, set before the first test asks for it.
+	Options ControlPlaneOptions
+
 	mu     sync.Mutex
 	helper Helper
 	lab    *Lab
@@ -86,7 +89,7 @@ func (s *Shared) ControlPlane(t testing.TB) *ControlPlane {
 	if s.cp == nil && s.cpErr == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), testStartLimit)
 		defer cancel()
-		s.cp, s.cpErr = l.StartControlPlane(ctx, ControlPlaneOptions{})
+		s.cp, s.cpErr = l.StartControlPlane(ctx, s.Options)
 	}
 	if s.cpErr != nil {
 		t.Fatal(s.cpErr)

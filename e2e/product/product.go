@@ -64,6 +64,9 @@ func Install(ctx context.Context, o Options) (*Product, error) {
 	return p, nil
 }
 
+// Addr is the address at which the API server reaches our programs.
+func (p *Product) Addr() netip.Addr { return p.addr }
+
 // AnchorDir is the directory that the programs are given.
 func (p *Product) AnchorDir() string { return p.anchor }
 

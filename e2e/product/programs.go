@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,8 @@ const startLimit = 60 * time.Second
 // Program is one of ours, running outside a pod.
 type Program struct {
 	*lab.Program
-	// Health is the base URL of /healthz, /readyz and the like.
-	Health string
+	// Health is the base URL of /healthz, /readyz and the like, Metrics that of /metrics.
+	Health, Metrics string
 }
 
 // StartWebhook starts the admission webhook; it is alive, but not ready before there is a policy.
@@ -30,9 +31,21 @@ func (p *Product) StartWebhook(ctx context.Context) (*Program, error) {
 	return p.start(ctx, "hostwarrant-webhook", "hostwarrant-webhook", "serve", "--address="+net.JoinHostPort(p.addr.String(), "9443"))
 }
 
+// StartWebhookAt starts another replica of the webhook, which answers at the given address; its
+// log has the given name, and flags are added to the usual ones.
+func (p *Product) StartWebhookAt(ctx context.Context, name, address string, flags ...string) (*Program, error) {
+	args := append([]string{"serve", "--address=" + address}, flags...)
+	return p.startAs(ctx, name, "hostwarrant-webhook", "hostwarrant-webhook", args...)
+}
+
 // StartController starts the part that keeps the webhook configurations' caBundle current.
 func (p *Product) StartController(ctx context.Context) (*Program, error) {
 	return p.start(ctx, "hostwarrant-controller", "hostwarrant-webhook", "control")
+}
+
+// StartControllerWith is StartController with flags added to the usual ones.
+func (p *Product) StartControllerWith(ctx context.Context, flags ...string) (*Program, error) {
+	return p.start(ctx, "hostwarrant-controller", "hostwarrant-webhook", append([]string{"control"}, flags...)...)
 }
 
 // StartRelay starts the relay.
@@ -42,6 +55,11 @@ func (p *Product) StartRelay(ctx context.Context) (*Program, error) {
 
 // start runs a program with the token of its ServiceAccount and waits until it is alive.
 func (p *Product) start(ctx context.Context, account, program string, args ...string) (*Program, error) {
+	return p.startAs(ctx, account, account, program, args...)
+}
+
+// startAs is start for a program whose log has another name. Flags given replace the usual ones.
+func (p *Product) startAs(ctx context.Context, name, account, program string, args ...string) (*Program, error) {
 	kubeconfig, err := p.o.ControlPlane.ServiceAccountKubeconfig(ctx, Namespace, account)
 	if err != nil {
 		return nil, err
@@ -50,16 +68,26 @@ func (p *Product) start(ctx context.Context, account, program string, args ...st
 	if err != nil {
 		return nil, err
 	}
-	args = append(args, "--kubeconfig="+kubeconfig, "--anchor="+p.anchor, "--health-address="+health, "--metrics-address="+metrics)
-	started, err := p.o.Lab.StartProgram(account, exec.Command(p.Bin(program), args...))
+	usual := []string{"--kubeconfig=" + kubeconfig, "--anchor=" + p.anchor, "--health-address=" + health, "--metrics-address=" + metrics}
+	args = slices.Concat(args[:verbs(args)], usual, args[verbs(args):]) // of a flag given twice the last counts
+	started, err := p.o.Lab.StartProgram(name, exec.Command(p.Bin(program), args...))
 	if err != nil {
 		return nil, err
 	}
-	running := &Program{Program: started, Health: "http://" + health}
+	running := &Program{Program: started, Health: "http://" + health, Metrics: "http://" + metrics}
 	if err := running.Wait(ctx, "/healthz"); err != nil {
 		return nil, err
 	}
 	return running, nil
+}
+
+// verbs is how many leading arguments are no flags.
+func verbs(args []string) int {
+	n := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") })
+	if n < 0 {
+		return len(args)
+	}
+	return n
 }
 
 // freePorts picks two free ports of the lab's address.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,8 @@ type Reconciler struct {
 	Client client.Client
 	// Secret holds the CA.
 	Secret types.NamespacedName
+	// Now is the clock.
+	Now func() time.Time
 }
 
 // SetupWithManager watches the Secret and both configurations; any change leads to one reconciliation.
@@ -55,32 +58,38 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err := checkCA(ca); err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("secret %s: %v", r.Secret, err))
 	}
-	if err := r.validating(ctx, ca); err != nil {
+	now, issued := r.Now(), issuedAt(secret.Data[corev1.TLSCertKey])
+	want := func(live []byte) []byte { return bundle(live, ca, issued, now) }
+	if err := r.validating(ctx, want); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, r.mutating(ctx, ca)
+	if err := r.mutating(ctx, want); err != nil {
+		return reconcile.Result{}, err
+	}
+	// When the overlap ends the former CA goes.
+	return reconcile.Result{RequeueAfter: max(0, issued.Add(Overlap).Sub(now))}, nil
 }
 
-func (r *Reconciler) validating(ctx context.Context, ca []byte) error {
+func (r *Reconciler) validating(ctx context.Context, want func(live []byte) []byte) error {
 	var c admissionregistrationv1.ValidatingWebhookConfiguration
 	if err := r.Client.Get(ctx, types.NamespacedName{Name: ConfigurationName}, &c); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	var steps []step
 	for i, w := range c.Webhooks {
-		steps = append(steps, change(i, w.Name, w.ClientConfig.CABundle, ca)...)
+		steps = append(steps, change(i, w.Name, w.ClientConfig.CABundle, want(w.ClientConfig.CABundle))...)
 	}
 	return r.patch(ctx, &c, steps)
 }
 
-func (r *Reconciler) mutating(ctx context.Context, ca []byte) error {
+func (r *Reconciler) mutating(ctx context.Context, want func(live []byte) []byte) error {
 	var c admissionregistrationv1.MutatingWebhookConfiguration
 	if err := r.Client.Get(ctx, types.NamespacedName{Name: ConfigurationName}, &c); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	var steps []step
 	for i, w := range c.Webhooks {
-		steps = append(steps, change(i, w.Name, w.ClientConfig.CABundle, ca)...)
+		steps = append(steps, change(i, w.Name, w.ClientConfig.CABundle, want(w.ClientConfig.CABundle))...)
 	}
 	return r.patch(ctx, &c, steps)
 }

@@ -66,7 +66,7 @@ func configurations(name string, bundle []byte) []client.Object {
 func bundles(t *testing.T, name string, objects ...client.Object) ([]string, error) {
 	t.Helper()
 	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(objects...).Build()
-	r := &Reconciler{Client: c, Secret: secretName}
+	r := &Reconciler{Client: c, Secret: secretName, Now: time.Now}
 	_, err := r.Reconcile(context.Background(), reconcile.Request{NamespacedName: secretName})
 	var v admissionregistrationv1.ValidatingWebhookConfiguration
 	var m admissionregistrationv1.MutatingWebhookConfiguration
@@ -118,7 +118,7 @@ func TestCABundlesFollowTheSecret(t *testing.T) {
 	})
 	t.Run("no configuration", func(t *testing.T) {
 		c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret(ca)).Build()
-		if _, err := (&Reconciler{Client: c, Secret: secretName}).Reconcile(context.Background(), reconcile.Request{}); err != nil {
+		if _, err := (&Reconciler{Client: c, Secret: secretName, Now: time.Now}).Reconcile(context.Background(), reconcile.Request{}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -1,0 +1,457 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostwarrant/hostwarrant/e2e/product"
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+// Each ValidatingAdmissionPolicy refuses what it is for and lets its near miss pass, on an API server
+// with our webhook configurations deleted and no program of ours running.
+func TestGuards(t *testing.T) {
+	w := newGuardWorld(t)
+	for _, g := range []struct {
+		name string
+		show func(*testing.T, *guardWorld)
+	}{
+		{"hostwarrant-profile-shape", guardProfileShape},
+		{"hostwarrant-trust-policy", guardTrustPolicy},
+		{"hostwarrant-ledger", guardLedger},
+		{"hostwarrant-anchor", guardAnchor},
+		{"hostwarrant-crds", guardCRDs},
+		{"hostwarrant-canary", guardCanary},
+		{"hostwarrant-decommission", guardDecommission},
+		{"hostwarrant-serving-secret", guardServingSecret},
+		{"hostwarrant-webhook-configurations", guardWebhookConfigurations},
+		{"hostwarrant-guards.static.k8s.io", guardStatic}, // last: from here on nothing of ours can be deleted
+	} {
+		t.Run(g.name, func(t *testing.T) { g.show(t, w) })
+	}
+}
+
+func guardProfileShape(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-profile-shape"
+	signed := signatures(t, w.signer, scripts())
+	empty := profile(t, "shape", scripts(), map[string]string{})
+	w.inForce(t, policy, "spec.signatures is empty", empty, "create", "-f", "-")
+	with := func(signature string) map[string]string {
+		all := signatures(t, w.signer, scripts())
+		all["join"] = signature
+		return all
+	}
+	const noSignature = "a signature is no armored SSH signature"
+	long := join(func(s string) string { return s + strings.Repeat("#", 300_000) })
+	noJoin := scripts()
+	delete(noJoin, "join")
+	for name, c := range map[string]struct {
+		object []byte
+		says   string // of the policy; else of the CRD
+		crd    string
+	}{
+		"an empty signatures block":  {empty, "spec.signatures is empty", ""},
+		"an empty signature":         {profile(t, "shape", scripts(), with("")), noSignature, ""},
+		"text":                       {profile(t, "shape", scripts(), with("hello")), noSignature, ""},
+		"only the first line":        {profile(t, "shape", scripts(), with("-----BEGIN SSH SIGNATURE-----\nAAAA\n")), noSignature, ""},
+		"only the last line":         {profile(t, "shape", scripts(), with("AAAA\n-----END SSH SIGNATURE-----\n")), noSignature, ""},
+		"an empty join":              {profile(t, "shape", join(func(string) string { return " \n" }), nil), "spec.scripts.join is empty", ""},
+		"no join":                    {profile(t, "shape", noJoin, nil), "", "spec.scripts.join: Required value"},
+		"300,000 characters":         {profile(t, "shape", long, signed), "", "Too long: may not be more than 262144"},
+		"near miss: signed":          {profile(t, "shape", scripts(), signed), "", ""},
+		"near miss: no signatures":   {profile(t, "shape", scripts(), nil), "", ""},
+		"near miss: YAML's |- armor": {profile(t, "shape", scripts(), with(strings.TrimSuffix(signed["join"], "\n"))), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			switch {
+			case c.says != "":
+				w.denied(t, policy, c.says, c.object, "create", "-f", "-")
+			case c.crd != "":
+				if r := w.kubectl(t, c.object, "create", "-f", "-"); r.Code == 0 || !strings.Contains(r.Stderr, c.crd) {
+					t.Errorf("exit %d: %s", r.Code, r.Stderr)
+				}
+			default:
+				w.allowed(t, c.object, "create", "-f", "-", "--dry-run=server")
+			}
+		})
+	}
+	t.Run("what was stored before keeps its finalizers free", func(t *testing.T) {
+		w.allowed(t, profile(t, "shape", scripts(), signed), "create", "-f", "-")
+		t.Cleanup(func() { w.allowed(t, nil, "delete", "sshjoinprofile", "shape") })
+		w.denied(t, policy, "spec.signatures is empty", nil, "patch", "sshjoinprofile", "shape", "--type=json", "-p", `[{"op":"replace","path":"/spec/signatures","value":{}}]`)
+		w.allowed(t, nil, "label", "sshjoinprofile", "shape", "team=a")
+	})
+}
+
+func guardTrustPolicy(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-trust-policy"
+	armored := testkit.Sign(t, w.signer, "hostwarrant-policy", []byte("x"))
+	object := func(name, document string, signatures ...string) []byte {
+		return encode(t, object{
+			"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": object{"name": name},
+			"spec": object{"document": document, "signatures": signatures},
+		})
+	}
+	w.inForce(t, policy, "the one TrustPolicy is named cluster", object("other", "x", armored), "create", "-f", "-")
+	w.denied(t, policy, "the one TrustPolicy is named cluster", object("other", "x", armored), "create", "-f", "-")
+	w.denied(t, policy, "spec.document is empty", object("cluster", " \n", armored), "create", "-f", "-")
+	w.denied(t, policy, "a signature is no armored SSH signature", object("cluster", "x", armored, "hello"), "create", "-f", "-")
+	canary := object("hostwarrant-canary-0123456789abcdef", "x", armored)
+	w.denied(t, policy, "the one TrustPolicy is named cluster", canary, "create", "-f", "-")
+	w.allowed(t, canary, "create", "-f", "-", "--dry-run=server")
+	w.allowed(t, object("cluster", "x", armored), "create", "-f", "-")
+	w.denied(t, policy, "spec.document is empty", object("cluster", "\n", armored), "replace", "-f", "-")
+	w.allowed(t, object("cluster", "y", armored), "replace", "-f", "-")
+	w.allowed(t, nil, "label", "trustpolicy", "cluster", "team=a")
+	w.denied(t, policy, "the TrustPolicy is not deleted while it guards", nil, "delete", "trustpolicy", "cluster")
+	w.denied(t, policy, "the TrustPolicy is not deleted while it guards", nil, "delete", "--raw", "/apis/hostwarrant.dev/v1alpha1/trustpolicies")
+	w.allowed(t, nil, append(as("admin", breakGlass), "delete", "trustpolicy", "cluster")...)
+}
+
+// ledger is the JSON of a Ledger.
+func ledger(t *testing.T, name string, spec object) []byte {
+	t.Helper()
+	return encode(t, object{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "Ledger", "metadata": object{"name": name}, "spec": spec})
+}
+
+func digest(of string) string { return "sha256:" + strings.Repeat(of, 64) }
+
+func guardLedger(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-ledger"
+	controller := as(account("hostwarrant-controller"))
+	const stranger, lower, content = "only hostwarrant-controller writes a Ledger", "the serial of a profile never goes down", "one serial of a profile is one content"
+	serial := func(serial int, d, reset string) []byte {
+		p := object{"serial": serial, "digest": digest(d)}
+		if reset != "" {
+			p["reset"] = reset
+		}
+		return ledger(t, "profile.web", object{"profile": p})
+	}
+	w.inForce(t, policy, stranger, serial(5, "a", ""), "create", "-f", "-")
+	for _, name := range []string{"hostwarrant-webhook", "hostwarrant-relay", "hostwarrant-canary"} {
+		w.denied(t, policy, stranger, serial(5, "a", ""), append(as(account(name)), "create", "-f", "-")...)
+	}
+	w.denied(t, policy, stranger, serial(5, "a", ""), append(as("system:serviceaccount:other:hostwarrant-controller"), "create", "-f", "-")...)
+	write := slices.Concat(controller, []string{"replace", "-f", "-"})
+	w.allowed(t, serial(5, "a", ""), slices.Concat(controller, []string{"create", "-f", "-"})...)
+	w.denied(t, policy, stranger, serial(6, "a", ""), "replace", "-f", "-")
+	w.denied(t, policy, lower, serial(4, "b", ""), write...)
+	w.denied(t, policy, content, serial(5, "b", ""), write...)
+	w.allowed(t, serial(5, "a", ""), write...)
+	w.allowed(t, serial(6, "b", ""), write...)
+	w.allowed(t, serial(2, "c", "web/2"), write...)
+	w.denied(t, policy, lower, serial(1, "d", "web/2"), write...)
+	w.denied(t, policy, lower, serial(1, "d", ""), write...)
+	w.allowed(t, serial(1, "d", "web/1"), write...)
+
+	remembered := func(version, root int, d string) []byte {
+		return ledger(t, "policy", object{"policy": object{
+			"roots": "r", "anchorDigest": digest("0"), "rootVersion": root, "version": version, "digest": digest(d),
+		}})
+	}
+	w.allowed(t, remembered(3, 2, "a"), slices.Concat(controller, []string{"create", "-f", "-"})...)
+	const down, document = "the version and the root version of the trust policy never go down", "one version of the trust policy is one document"
+	w.denied(t, policy, down, remembered(2, 2, "b"), write...)
+	w.denied(t, policy, down, remembered(4, 1, "b"), write...)
+	w.denied(t, policy, document, remembered(3, 3, "b"), write...)
+	w.allowed(t, remembered(3, 3, "a"), write...)
+	w.allowed(t, remembered(4, 3, "b"), write...)
+
+	const kept = "a Ledger is never deleted"
+	w.denied(t, policy, kept, nil, "delete", "ledger", "policy")
+	w.denied(t, policy, kept, nil, slices.Concat(controller, []string{"delete", "ledger", "profile.web"})...)
+	w.denied(t, policy, kept, nil, "delete", "--raw", "/apis/hostwarrant.dev/v1alpha1/ledgers")
+	w.allowed(t, nil, append(as("admin", breakGlass), "delete", "ledger", "policy", "profile.web")...)
+}
+
+func guardAnchor(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-anchor"
+	const kept, immutable, changed = "the anchor is never deleted", "the anchor must be immutable", "the anchor is never changed"
+	in := []string{"-n", product.Namespace}
+	w.inForce(t, policy, kept, nil, append(in, "delete", "configmap", "hostwarrant-anchor")...)
+	w.denied(t, policy, kept, nil, append(in, "delete", "configmap", "hostwarrant-anchor")...)
+	w.denied(t, policy, kept, nil, "delete", "--raw", "/api/v1/namespaces/"+product.Namespace+"/configmaps")
+	anchor := func(edit func(object)) []byte {
+		o := object{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "hostwarrant-anchor", "namespace": product.Namespace},
+			"immutable": true, "data": object{"roots": "ssh-ed25519 AAAA", "cluster-id": "x"},
+		}
+		edit(o)
+		return encode(t, o)
+	}
+	for name, edit := range map[string]func(object){
+		"other roots":            func(object) {},
+		"data beside":            func(o object) { o["binaryData"] = object{"x": "AAAA"} },
+		"not immutable any more": func(o object) { delete(o, "immutable") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			// An immutable ConfigMap is the API server's to keep; it asks admission first.
+			if r := w.kubectl(t, anchor(edit), "replace", "-f", "-"); r.Code == 0 || !deniedBy(r, policy, changed) && !deniedBy(r, policy, immutable) && !strings.Contains(r.Stderr, "immutable") {
+				t.Errorf("exit %d: %s", r.Code, r.Stderr)
+			}
+		})
+	}
+	w.allowed(t, nil, append(in, "label", "configmap", "hostwarrant-anchor", "team=a")...)
+	t.Run("break-glass takes it away, and only a good one comes", func(t *testing.T) {
+		w.allowed(t, nil, slices.Concat(as("admin", breakGlass), in, []string{"delete", "configmap", "hostwarrant-anchor"})...)
+		w.denied(t, policy, immutable, anchor(func(o object) { delete(o, "immutable") }), "create", "-f", "-")
+		w.denied(t, policy, immutable, anchor(func(o object) { o["immutable"] = false }), "create", "-f", "-")
+		w.denied(t, policy, "the anchor holds roots and cluster-id", anchor(func(o object) { o["data"] = object{"roots": "x"} }), "create", "-f", "-")
+		w.allowed(t, anchor(func(object) {}), "create", "-f", "-")
+	})
+	t.Run("near miss: another ConfigMap, another namespace", func(t *testing.T) {
+		w.allowed(t, nil, append(in, "create", "configmap", "hostwarrant-other", "--from-literal=a=b")...)
+		w.allowed(t, nil, append(in, "delete", "configmap", "hostwarrant-other")...)
+		w.allowed(t, nil, "-n", pool, "create", "configmap", "hostwarrant-anchor", "--from-literal=a=b")
+		w.allowed(t, nil, "-n", pool, "delete", "configmap", "hostwarrant-anchor")
+	})
+}
+
+func guardCRDs(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-crds"
+	const kept, conversion, served = "this CustomResourceDefinition is not deleted", "this kind has no conversion webhook", "a served version of this kind stays served"
+	for _, name := range []string{"trustpolicies.hostwarrant.dev", "hostruns.hostwarrant.dev", "sshjoinprofiles.karpenter.dklesev.github.io", "sshhosts.karpenter.dklesev.github.io"} {
+		w.inForce(t, policy, kept, nil, "delete", "crd", name)
+		w.denied(t, policy, kept, nil, "delete", "crd", name)
+	}
+	const profiles = "sshjoinprofiles.karpenter.dklesev.github.io"
+	w.denied(t, policy, conversion, nil, "patch", "crd", profiles, "--type=merge", "-p",
+		`{"spec":{"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}}}}`)
+	w.denied(t, policy, served, nil, "patch", "crd", profiles, "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/served","value":false}]`)
+	t.Run("near miss: an upgrade by a cluster administrator", func(t *testing.T) {
+		w.allowed(t, nil, "patch", "crd", profiles, "--dry-run=server", "--type=json", "-p", `[{"op":"add","path":"/spec/names/categories/-","value":"ssh"}]`)
+		w.allowed(t, nil, "patch", "crd", profiles, "--dry-run=server", "--type=json", "-p",
+			`[{"op":"add","path":"/spec/versions/-","value":{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`)
+	})
+	t.Run("near miss: another group", func(t *testing.T) {
+		other := encode(t, object{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": object{"name": "things.example.com"},
+			"spec": object{
+				"group": "example.com", "scope": "Cluster", "names": object{"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+				"versions": []object{{"name": "v1", "served": true, "storage": true, "schema": object{"openAPIV3Schema": object{"type": "object"}}}},
+			},
+		})
+		w.allowed(t, other, "create", "-f", "-")
+		w.allowed(t, nil, "delete", "crd", "things.example.com")
+	})
+	w.allowed(t, nil, append(as("admin", breakGlass), "delete", "crd", "trustpolicies.hostwarrant.dev", "--dry-run=server")...)
+}
+
+func guardCanary(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-canary"
+	const name = "hostwarrant-canary-0123456789abcdef"
+	canary := as(account("hostwarrant-canary"))
+	const dry, named, stored = "hostwarrant-canary only creates, and only as a dry run", "hostwarrant-canary only names objects", "names that begin with hostwarrant-canary- are the canary's"
+	object := func(name string) []byte { return profile(t, name, scripts(), nil) }
+	w.inForce(t, policy, named, object("other"), append(canary, "create", "-f", "-")...)
+	w.denied(t, policy, dry, object(name), append(canary, "create", "-f", "-")...)
+	w.allowed(t, object(name), append(canary, "create", "-f", "-", "--dry-run=server")...)
+	for _, other := range []string{"other", name + "0", strings.ToLower(name[:len(name)-1]) + "g", "hostwarrant-canary-"[:18], "x-" + name} {
+		w.denied(t, policy, named, object(other), append(canary, "create", "-f", "-", "--dry-run=server")...)
+	}
+	w.allowed(t, object("plain"), "create", "-f", "-")
+	t.Cleanup(func() { w.allowed(t, nil, "delete", "sshjoinprofile", "plain") })
+	w.denied(t, policy, dry, nil, append(canary, "delete", "sshjoinprofile", "plain")...)
+	w.denied(t, policy, dry, nil, append(canary, "label", "sshjoinprofile", "plain", "a=b", "--dry-run=server")...)
+	for _, user := range [][]string{as("admin"), as(account("hostwarrant-controller")), as("admin", breakGlass)} {
+		w.denied(t, policy, stored, object(name), append(user, "create", "-f", "-")...)
+		w.denied(t, policy, stored, object("hostwarrant-canary-other"), append(user, "create", "-f", "-")...)
+		w.allowed(t, object(name), append(user, "create", "-f", "-", "--dry-run=server")...)
+	}
+	t.Run("a generated name", func(t *testing.T) {
+		text := strings.Replace(string(object("x")), `"name":"x"`, `"generateName":"hostwarrant-canary-"`, 1)
+		w.denied(t, policy, stored, []byte(text), "create", "-f", "-")
+	})
+}
+
+func guardDecommission(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-decommission"
+	const needs = "phase leave needs the verb decommission on sshhosts host-1"
+	grant := func(name, rules string) {
+		w.allowed(t, []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"`+name+`","namespace":"pool"},"rules":[`+rules+`]}`), "create", "-f", "-")
+		w.allowed(t, nil, "-n", pool, "create", "rolebinding", name, "--role="+name, "--user="+name)
+	}
+	const runs = `{"apiGroups":["hostwarrant.dev"],"resources":["hostruns"],"verbs":["create","patch","get","update"]}`
+	grant("runner", runs)
+	grant("decommissioner", runs+`,{"apiGroups":["karpenter.dklesev.github.io"],"resources":["sshhosts"],"resourceNames":["host-1"],"verbs":["decommission"]}`)
+	grant("writer", runs+`,{"apiGroups":["karpenter.dklesev.github.io"],"resources":["sshhosts"],"verbs":["get","list","watch","create","update","patch","delete"]}`)
+	run := func(phase, host string) []byte {
+		spec := object{"hostRef": object{"name": host}, "profileRef": object{"name": "p"}, "phase": phase}
+		if phase == "join" {
+			spec["nodeName"] = "pool-1"
+		}
+		return encode(t, object{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostRun", "metadata": object{"generateName": "run-", "namespace": pool}, "spec": spec})
+	}
+	create := func(user string) []string { return []string{"--as=" + user, "create", "-f", "-"} }
+	w.inForce(t, policy, needs, run("leave", "host-1"), create("runner")...)
+	for _, user := range []string{"runner", "writer"} {
+		w.denied(t, policy, needs, run("leave", "host-1"), create(user)...)
+		w.denied(t, policy, strings.Replace(needs, "leave", "uninstall", 1), run("uninstall", "host-1"), create(user)...)
+		w.allowed(t, run("join", "host-1"), create(user)...)
+		w.allowed(t, run("install", "host-1"), create(user)...)
+	}
+	w.denied(t, policy, strings.Replace(needs, "host-1", "host-2", 1), run("leave", "host-2"), create("decommissioner")...)
+	w.allowed(t, run("leave", "host-1"), create("decommissioner")...)
+	w.allowed(t, run("uninstall", "host-1"), create("decommissioner")...)
+	t.Run("near miss: a run that was let in can be cancelled by others", func(t *testing.T) {
+		name := w.allowed(t, run("leave", "host-1"), append(create("decommissioner"), "-o", "jsonpath={.metadata.name}")...).Stdout
+		w.allowed(t, nil, "--as=runner", "-n", pool, "patch", "hostrun", name, "--type=merge", "-p", `{"spec":{"cancel":true}}`)
+	})
+}
+
+func guardServingSecret(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-serving-secret"
+	webhook := append(as(account("hostwarrant-webhook")), "-n", product.Namespace)
+	const notOurs, more = "this Secret is not the webhook's to fill", "the webhook writes only ca.crt, tls.crt and tls.key"
+	w.allowed(t, nil, "-n", product.Namespace, "create", "secret", "generic", "brought", "--from-literal=ca.crt=mine")
+	fill := []string{"--type=merge", "-p", `{"data":{"ca.crt":"AAAA","tls.crt":"AAAA","tls.key":"AAAA"}}`}
+	w.inForce(t, policy, notOurs, nil, slices.Concat(webhook, []string{"patch", "secret", "brought"}, fill)...)
+	w.denied(t, policy, notOurs, nil, slices.Concat(webhook, []string{"patch", "secret", "brought"}, fill)...)
+	w.denied(t, policy, notOurs, nil, slices.Concat(webhook, []string{"create", "secret", "generic", "another"})...)
+	w.denied(t, policy, notOurs, nil, slices.Concat(webhook, []string{"delete", "secret", "hostwarrant-webhook-ca"})...)
+	ours := slices.Concat(webhook, []string{"patch", "secret", "hostwarrant-webhook-ca"})
+	w.denied(t, policy, more, nil, append(ours, "--type=merge", "-p", `{"data":{"other":"AAAA"}}`)...)
+	w.denied(t, policy, more, nil, append(ours, "--type=merge", "-p", `{"data":{"tls.key":"AAAA"},"metadata":{"labels":{"hostwarrant.dev/serving-ca":null}}}`)...)
+	w.allowed(t, nil, append(ours, fill...)...)
+	t.Run("a Secret that somebody brought under our name", func(t *testing.T) {
+		w.allowed(t, nil, "-n", product.Namespace, "delete", "secret", "hostwarrant-webhook-ca")
+		w.allowed(t, nil, "-n", product.Namespace, "create", "secret", "generic", "hostwarrant-webhook-ca", "--from-literal=ca.crt=mine")
+		w.denied(t, policy, notOurs, nil, append(ours, fill...)...)
+	})
+	t.Run("near miss: others", func(t *testing.T) {
+		w.allowed(t, nil, "-n", product.Namespace, "delete", "secret", "brought", "hostwarrant-webhook-ca")
+	})
+}
+
+// guardWebhookConfigurations is a component. Contrary to what is often said, policies of the API do
+// see webhook configurations; those they do not see are policies and bindings.
+func guardWebhookConfigurations(t *testing.T, w *guardWorld) {
+	w.allowed(t, nil, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(testkit.Root(t), "policies", "webhook-configurations"))
+	w.configurations(t)
+	w.showConfigurationsGuarded(t, "hostwarrant-webhook-configurations")
+	w.allowed(t, nil, "delete", "validatingadmissionpolicybinding", "hostwarrant-webhook-configurations")
+	eventually(t, "the configurations to be free again", func() bool {
+		return w.kubectl(t, nil, "delete", "validatingwebhookconfiguration", "hostwarrant", "--dry-run=server").Code == 0
+	})
+	w.allowed(t, nil, "delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "hostwarrant")
+}
+
+// configurations creates our webhook configurations as shipped.
+func (w *guardWorld) configurations(t *testing.T) {
+	t.Helper()
+	w.allowed(t, nil, "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(testkit.Root(t), "manifests", "base", "webhook-configurations.yaml"))
+}
+
+// showConfigurationsGuarded shows a policy that guards our webhook configurations.
+func (w *guardWorld) showConfigurationsGuarded(t *testing.T, policy string) {
+	t.Helper()
+	const kept, changed, bundle = "our webhook configuration is deleted only by group hostwarrant:break-glass", "our webhook configuration is changed only by group hostwarrant:break-glass", "caBundle is written by hostwarrant-controller alone"
+	const validating, mutating = "validatingwebhookconfiguration", "mutatingwebhookconfiguration"
+	w.inForce(t, policy, kept, nil, "delete", validating, "hostwarrant")
+	for _, kind := range []string{validating, mutating} {
+		w.denied(t, policy, kept, nil, "delete", kind, "hostwarrant")
+		w.denied(t, policy, kept, nil, append(as(account("hostwarrant-controller")), "delete", kind, "hostwarrant")...)
+		w.denied(t, policy, kept, nil, "delete", "--raw", "/apis/admissionregistration.k8s.io/v1/"+kind+"s")
+		w.denied(t, policy, changed, nil, "patch", kind, "hostwarrant", "--type=json", "-p", `[{"op":"remove","path":"/webhooks/0/rules/0"}]`)
+	}
+	for name, patch := range map[string]string{
+		"fails open":            `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`,
+		"a namespace excepted":  `[{"op":"add","path":"/webhooks/0/namespaceSelector","value":{"matchLabels":{"a":"b"}}}]`,
+		"objects excepted":      `[{"op":"add","path":"/webhooks/0/objectSelector","value":{"matchLabels":{"a":"b"}}}]`,
+		"an operation less":     `[{"op":"replace","path":"/webhooks/0/rules/0/operations","value":["CREATE"]}]`,
+		"a condition more":      `[{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}}]`,
+		"another service":       `[{"op":"replace","path":"/webhooks/0/clientConfig/service/name","value":"other"}]`,
+		"a webhook less":        `[{"op":"remove","path":"/webhooks/1"}]`,
+		"a webhook of one name": `[{"op":"replace","path":"/webhooks/1/name","value":"other.hostwarrant.dev"}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, user := range [][]string{as("admin"), as(account("hostwarrant-controller"))} {
+				w.denied(t, policy, changed, nil, append(user, "patch", validating, "hostwarrant", "--type=json", "-p", patch)...)
+			}
+		})
+	}
+	setBundle := []string{"patch", validating, "hostwarrant", "--dry-run=server", "--type=json", "-p", `[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"` + base64.StdEncoding.EncodeToString(w.cp.RESTConfig().CAData) + `"}]`}
+	w.denied(t, policy, bundle, nil, append(as("admin"), setBundle...)...)
+	w.denied(t, policy, bundle, nil, append(as(account("hostwarrant-webhook")), setBundle...)...)
+	w.allowed(t, nil, append(as(account("hostwarrant-controller")), setBundle...)...)
+	w.allowed(t, nil, "label", validating, "hostwarrant", "team=a")
+	w.configurations(t) // applying the same again changes nothing
+	w.allowed(t, nil, append(as("admin", breakGlass), "delete", validating, "hostwarrant", "--dry-run=server")...)
+	w.allowed(t, nil, append(as("admin", breakGlass), "patch", validating, "hostwarrant", "--dry-run=server", "--type=json", "-p", `[{"op":"remove","path":"/webhooks/1"}]`)...)
+}
+
+// guardStatic copies the static manifests to where the API server reads them. They see all that the
+// API's own policies see, and policies and bindings as well.
+func guardStatic(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-guards.static.k8s.io"
+	w.configurations(t)
+	w.copyStatic(t)
+	kept := "this guard is deleted only by group hostwarrant:break-glass"
+	changed := "this guard is changed only by group hostwarrant:break-glass"
+	w.inForce(t, policy, kept, nil, "delete", "validatingadmissionpolicy", "hostwarrant-ledger")
+	for _, kind := range []string{"validatingadmissionpolicy", "validatingadmissionpolicybinding"} {
+		w.denied(t, policy, kept, nil, "delete", kind, "hostwarrant-ledger")
+		w.denied(t, policy, kept, nil, append(as(account("hostwarrant-controller")), "delete", kind, "hostwarrant-ledger")...)
+		w.allowed(t, nil, "label", kind, "hostwarrant-ledger", "team=a")
+		w.allowed(t, nil, append(as("admin", breakGlass), "delete", kind, "hostwarrant-ledger", "--dry-run=server")...)
+	}
+	for _, kind := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
+		w.denied(t, policy, kept, nil, "delete", "--raw", "/apis/admissionregistration.k8s.io/v1/"+kind)
+	}
+	w.denied(t, policy, changed, nil, "patch", "validatingadmissionpolicybinding", "hostwarrant-ledger", "--type=merge", "-p", `{"spec":{"validationActions":["Warn"]}}`)
+	w.denied(t, policy, changed, nil, "patch", "validatingadmissionpolicy", "hostwarrant-ledger", "--type=merge", "-p", `{"spec":{"failurePolicy":"Ignore"}}`)
+	w.allowed(t, nil, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(testkit.Root(t), "policies"))
+	t.Run("webhook configurations", func(t *testing.T) {
+		w.showConfigurationsGuarded(t, "hostwarrant-webhook-configurations.static.k8s.io")
+	})
+	t.Run("with every object of ours deleted", func(t *testing.T) {
+		w.allowed(t, nil, append(as("admin", breakGlass), "delete", "-k", filepath.Join(testkit.Root(t), "policies"))...)
+		for name, c := range map[string]struct {
+			says string
+			args []string
+		}{
+			"anchor": {"the anchor is never deleted", []string{"-n", product.Namespace, "delete", "configmap", "hostwarrant-anchor"}},
+			"crds":   {"this CustomResourceDefinition is not deleted", []string{"delete", "crd", "trustpolicies.hostwarrant.dev"}},
+		} {
+			w.denied(t, "hostwarrant-"+name+".static.k8s.io", c.says, nil, c.args...)
+		}
+		w.denied(t, "hostwarrant-ledger.static.k8s.io", "only hostwarrant-controller writes a Ledger", ledger(t, "profile.x", object{"profile": object{"serial": 1, "digest": digest("a")}}), "create", "-f", "-")
+		w.denied(t, "hostwarrant-trust-policy.static.k8s.io", "the one TrustPolicy is named cluster",
+			encode(t, object{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": object{"name": "x"}, "spec": object{"document": "x", "signatures": []string{testkit.Sign(t, w.signer, "hostwarrant-policy", []byte("x"))}}}),
+			"create", "-f", "-")
+	})
+	t.Run("the API takes none under such a name", func(t *testing.T) {
+		text, err := os.ReadFile(filepath.Join(testkit.Root(t), "policies", "static", "manifests", "guards.yaml"))
+		must(t, err)
+		if r := w.kubectl(t, text, "create", "-f", "-"); r.Code == 0 || !strings.Contains(r.Stderr, ".static.k8s.io") {
+			t.Errorf("exit %d: %s", r.Code, r.Stderr)
+		}
+	})
+	t.Run("a restart of the API server finds them again", func(t *testing.T) {
+		must(t, w.cp.StopAPIServer())
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		must(t, w.cp.StartAPIServer(ctx))
+		w.denied(t, "hostwarrant-webhook-configurations.static.k8s.io", "our webhook configuration is deleted only", nil, "delete", "validatingwebhookconfiguration", "hostwarrant")
+	})
+}
+
+// copyStatic copies the shipped static manifests, all at once, into the API server's directory.
+func (w *guardWorld) copyStatic(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(testkit.Root(t), "policies", "static", "manifests", "*.yaml"))
+	must(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		testkit.WriteFile(t, w.static, filepath.Base(file), text)
+	}
+}
