@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/webhook/cabundle"
 	"github.com/hostwarrant/hostwarrant/webhook/certgate"
+	"github.com/hostwarrant/hostwarrant/webhook/servingsecret"
 )
 
 // certificate is where the serving certificate comes from.
@@ -36,9 +37,9 @@ const (
 
 // certificateFrom takes the certificate from a directory, read again when it changes, where one is
 // given: then the Secret with the CA is not touched.
-func certificateFrom(dir string, config *rest.Config, secret types.NamespacedName) (*certificate, error) {
+func certificateFrom(dir string, leafValidity time.Duration, config *rest.Config, secret types.NamespacedName) (*certificate, error) {
 	if dir == "" {
-		source := servingCertificates(config, secret)
+		source := servingCertificates(config, secret, leafValidity)
 		return &certificate{Runnable: source, get: source.GetCertificate}, nil
 	}
 	watcher, err := certwatcher.New(filepath.Join(dir, certificateFile), filepath.Join(dir, keyFile))
@@ -72,11 +73,12 @@ func serviceNames(namespace string) (names []string) {
 }
 
 // servingCertificates signs this replica's leaf with the CA in the Secret, and renews both in time.
-func servingCertificates(config *rest.Config, secret types.NamespacedName) *cmtls.DynamicSource {
+func servingCertificates(config *rest.Config, secret types.NamespacedName, leafValidity time.Duration) *cmtls.DynamicSource {
 	return &cmtls.DynamicSource{
 		DNSNames: serviceNames(secret.Namespace),
 		Authority: &authority.DynamicAuthority{
-			SecretNamespace: secret.Namespace, SecretName: secret.Name, CommonName: "hostwarrant-webhook-ca", RESTConfig: config,
+			SecretNamespace: secret.Namespace, SecretName: secret.Name, CommonName: "hostwarrant-webhook-ca",
+			RESTConfig: servingsecret.Guard(config, secret), LeafDuration: leafValidity,
 		},
 	}
 }

@@ -30,6 +30,7 @@ type serveOptions struct {
 	policyFile     string
 	address        string
 	certificateDir string
+	leafValidity   time.Duration
 	annotate       bool
 	drainDelay     time.Duration
 }
@@ -52,6 +53,7 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 	c.Flags().StringVar(&o.policyFile, "policy-file", "", "file with a TrustPolicy, offered beside the one in the cluster and read again when it changes")
 	c.Flags().StringVar(&o.address, "address", ":9443", "where admission reviews are answered")
 	c.Flags().StringVar(&o.certificateDir, "serving-certificate-dir", "", "directory with tls.crt and tls.key, read again when they change; then --serving-secret is not touched")
+	c.Flags().DurationVar(&o.leafValidity, "serving-leaf-validity", 7*24*time.Hour, "how long a certificate that the CA in --serving-secret signs is valid; renewed after two thirds of it")
 	c.Flags().BoolVar(&o.annotate, "annotate-verdict", false, "note on each object that /mutate is asked about what was thought of it; nobody decides by it")
 	c.Flags().DurationVar(&o.drainDelay, "drain-delay", 10*time.Second, "how long to go on serving, not ready, after SIGTERM")
 	return c
@@ -83,7 +85,7 @@ func serve(ctx context.Context, o *serveOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	certificate, err := certificateFrom(o.certificateDir, config, secret)
+	certificate, err := certificateFrom(o.certificateDir, o.leafValidity, config, secret)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/ledger"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
@@ -34,7 +34,14 @@ type counted struct {
 }
 
 // recorder remembers what was counted.
-type recorder struct{ calls []counted }
+type recorder struct {
+	calls    []counted
+	canaries []string
+	unread   []decision.Reason
+}
+
+func (r *recorder) Canary(kind string)            { r.canaries = append(r.canaries, kind) }
+func (r *recorder) Unread(reason decision.Reason) { r.unread = append(r.unread, reason) }
 
 func (r *recorder) Decided(kind, outcome string, reason decision.Reason, _ time.Duration, dryRun bool) {
 	r.calls = append(r.calls, counted{kind, outcome, reason, dryRun})
@@ -45,6 +52,7 @@ type ignore struct{}
 
 func (ignore) PolicyLoaded(*trustpolicy.Policy) {}
 func (ignore) PolicyRefused(decision.Reason)    {}
+func (ignore) AnchorDiffers(bool)               {}
 
 func silent() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
@@ -53,9 +61,46 @@ type world struct {
 	root, signer testkit.Signer
 	document     string
 	holder       *policy.Holder
+	trust        *trust
 	validator    *Validator
 	recorder     *recorder
 }
+
+// trust is a policy and what a cluster holds. It stands for webhook/trusted.go.
+type trust struct {
+	holder *policy.Holder
+	shelf  shelf
+	fault  error
+}
+
+func (t *trust) Snapshot(_ string, now time.Time) (verify.Snapshot, error) {
+	s, err := t.holder.Snapshot(now)
+	s.Ledger, s.Stored = t.shelf, t.shelf
+	if t.fault != nil {
+		err = t.fault
+	}
+	return s, err
+}
+
+func (t *trust) Judge(p *object.TrustPolicy, now time.Time) decision.Decision {
+	return t.holder.Judge(p, now)
+}
+
+// shelf is what a cluster holds: no ledger, no nodes, no classes.
+type shelf struct {
+	profiles map[string]*verify.ProfileFacts
+	hosts    []*object.Host
+	runs     []*object.HostRun
+}
+
+func (s shelf) Mark(string) (ledger.Mark, bool)            { return ledger.Mark{}, false }
+func (s shelf) ResetUsed(string) bool                      { return false }
+func (s shelf) Profile(name string) *verify.ProfileFacts   { return s.profiles[name] }
+func (s shelf) Host(string, string) *object.Host           { return nil }
+func (s shelf) Hosts() []*object.Host                      { return s.hosts }
+func (s shelf) NodeClasses() []*object.NodeClass           { return nil }
+func (s shelf) HostRuns() []*object.HostRun                { return s.runs }
+func (s shelf) NodeProviderID(string) (id string, ok bool) { return "", false }
 
 // newWorld puts a policy in force that names one signer.
 func newWorld(t *testing.T) *world {
@@ -69,11 +114,12 @@ func worldWith(t *testing.T, signer testkit.Signer, document string) *world {
 	t.Helper()
 	w := &world{root: testkit.NewSigner(t, "ed25519"), signer: signer, document: document, recorder: &recorder{}}
 	w.holder = w.newHolder(t)
+	w.holder.Settle(testkit.Now())
 	if d := w.holder.Offer("test", w.policyObject(t, document, w.root), testkit.Now()); !d.Allowed() {
 		t.Fatalf("policy: %s", d.Message())
 	}
-	w.holder.Synced()
-	w.validator = &Validator{Policies: w.holder, Recorder: w.recorder, Log: silent(), Now: testkit.Now}
+	w.trust = &trust{holder: w.holder}
+	w.validator = &Validator{Trust: w.trust, Recorder: w.recorder, Log: silent(), Now: testkit.Now}
 	return w
 }
 
@@ -85,7 +131,7 @@ func (w *world) newHolder(t *testing.T) *policy.Holder {
 }
 
 // handle answers a review and checks what every answer has in common.
-func (w *world) handle(t *testing.T, req admission.Request) admission.Response {
+func (w *world) handle(t *testing.T, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	r := w.validator.Handle(context.Background(), req)
 	for _, warning := range r.Warnings {
@@ -105,7 +151,7 @@ func (w *world) handle(t *testing.T, req admission.Request) admission.Response {
 }
 
 // reason is the Reason that was given for the answer.
-func reason(r admission.Response) decision.Reason {
+func reason(r *admissionv1.AdmissionResponse) decision.Reason {
 	return decision.Reason(r.AuditAnnotations["reason"])
 }
 
@@ -216,19 +262,19 @@ func withIn(o fields, part, name string, value any) fields {
 }
 
 // create is the review of a new object.
-func create(t *testing.T, o fields) admission.Request {
+func create(t *testing.T, o fields) *admissionv1.AdmissionRequest {
 	t.Helper()
 	name, namespace := textIn(partOf(o, "metadata"), "name"), textIn(partOf(o, "metadata"), "namespace")
 	group, version, _ := strings.Cut(textIn(o, "apiVersion"), "/")
-	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+	return &admissionv1.AdmissionRequest{
 		UID: "1", Operation: admissionv1.Create, Name: name, Namespace: namespace,
 		Kind:   metav1.GroupVersionKind{Group: group, Version: version, Kind: textIn(o, "kind")},
 		Object: runtime.RawExtension{Raw: encode(t, o)},
-	}}
+	}
 }
 
 // update is the review of a changed object.
-func update(t *testing.T, was, is fields) admission.Request {
+func update(t *testing.T, was, is fields) *admissionv1.AdmissionRequest {
 	t.Helper()
 	req := create(t, is)
 	req.Operation = admissionv1.Update

@@ -125,7 +125,8 @@ func TestPolicyMustBeInForceWhenARequestIsJudged(t *testing.T) {
 		})
 	}
 	t.Run("without a policy", func(t *testing.T) {
-		w.validator.Policies = w.newHolder(t)
+		w.trust.holder = w.newHolder(t)
+		w.trust.holder.Settle(testkit.Now())
 		if r := w.handle(t, create(t, signed)); reason(r) != decision.PolicyUnavailable || r.Allowed {
 			t.Fatalf("%s: %s", reason(r), r.Result.Message)
 		}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
@@ -44,7 +45,8 @@ func warnings(a verify.Answer, s verify.Snapshot) []string {
 	if a.Outcome == verify.OutcomeWarn {
 		all = append(all, "hostwarrant (mode warn) would refuse: "+a.Decision.Message())
 	}
-	if w := verify.ExpiryWarning(s.Policy, s.Now); w != "" {
+	// An answer about a policy says nothing of the end of the one that it replaces.
+	if w := verify.ExpiryWarning(s.Policy, s.Now); w != "" && a.Decision.Kind != object.KindTrustPolicy {
 		all = append(all, "hostwarrant: "+w)
 	}
 	all = append(all, a.Decision.Warnings...)

@@ -90,12 +90,12 @@ func TestOneSignerUnderTwoNamesDoesNotMeetThresholdTwo(t *testing.T) {
 func TestTrustPolicyIsNotJudgedBeforeTheStoredOneWasRead(t *testing.T) {
 	w := newWorld(t)
 	holder := w.newHolder(t)
-	w.validator.Policies = holder
+	w.trust.holder = holder
 	req := create(t, trustPolicy(w.document, []string{testkit.Sign(t, w.root, "hostwarrant-policy", []byte(w.document))}))
 	if r := w.handle(t, req); reason(r) != decision.SnapshotUnavailable || r.Allowed {
 		t.Fatalf("before: %s: %s", reason(r), r.Result.Message)
 	}
-	holder.Synced()
+	holder.Settle(testkit.Now())
 	if r := w.handle(t, req); reason(r) != decision.Verified {
 		t.Fatalf("after: %s: %s", reason(r), r.Result.Message)
 	}

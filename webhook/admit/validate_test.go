@@ -45,12 +45,11 @@ func TestWhatNoRuleJudgesIsRefused(t *testing.T) {
 		operation   admissionv1.Operation
 		want        decision.Reason
 	}{
-		"a kind we judge":                {object.KindJoinProfile, object.GroupKPSSH, admissionv1.Create, decision.Verified},
-		"a kind nobody judges":           {"SSHNodeClass", object.GroupKPSSH, admissionv1.Create, decision.KindMismatch},
-		"a known kind of another group":  {object.KindJoinProfile, "example.com", admissionv1.Create, decision.KindMismatch},
-		"an operation nobody judges":     {object.KindJoinProfile, object.GroupKPSSH, admissionv1.Connect, decision.KindMismatch},
-		"a deletion that no rule judges": {object.KindJoinProfile, object.GroupKPSSH, admissionv1.Delete, decision.KindMismatch},
-		"a known kind in other letters":  {"sshjoinprofile", object.GroupKPSSH, admissionv1.Create, decision.KindMismatch},
+		"a kind we judge":               {object.KindJoinProfile, object.GroupKPSSH, admissionv1.Create, decision.Verified},
+		"a kind nobody judges":          {"ConfigMap", "", admissionv1.Create, decision.KindMismatch},
+		"a known kind of another group": {object.KindJoinProfile, "example.com", admissionv1.Create, decision.KindMismatch},
+		"an operation nobody judges":    {object.KindJoinProfile, object.GroupKPSSH, admissionv1.Connect, decision.KindMismatch},
+		"a known kind in other letters": {"sshjoinprofile", object.GroupKPSSH, admissionv1.Create, decision.KindMismatch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := create(t, signed)
@@ -59,6 +58,103 @@ func TestWhatNoRuleJudgesIsRefused(t *testing.T) {
 				t.Fatalf("allowed %v, %s: %s; want %s", r.Allowed, reason(r), r.Result.Message, c.want)
 			}
 		})
+	}
+}
+
+func TestASubResourceIsRefused(t *testing.T) {
+	w := newWorld(t)
+	req := create(t, w.signedProfile(t))
+	if r := w.handle(t, req); !r.Allowed {
+		t.Fatal(r.Result.Message)
+	}
+	req.SubResource = "status"
+	if r := w.handle(t, req); r.Allowed || reason(r) != decision.KindMismatch {
+		t.Fatalf("allowed %v, %s", r.Allowed, reason(r))
+	}
+}
+
+// What keeps everything from being judged refuses in mode warn too.
+func TestWithoutASnapshotEverythingIsRefused(t *testing.T) {
+	w := warning(t)
+	signed := create(t, w.signedProfile(t))
+	for _, want := range []decision.Reason{decision.SnapshotUnavailable, decision.AnchorChanged, decision.RootFork} {
+		w.trust.fault = decision.Errorf(want, "for a test")
+		if r := w.handle(t, signed); r.Allowed || reason(r) != want {
+			t.Errorf("allowed %v, %s; want %s", r.Allowed, reason(r), want)
+		}
+	}
+	w.trust.fault = nil
+	if r := w.handle(t, signed); !r.Allowed || reason(r) != decision.Verified {
+		t.Errorf("with one: %s", r.Result.Message)
+	}
+}
+
+func TestCanariesAreAlwaysRefusedAndNotCounted(t *testing.T) {
+	const name = "hostwarrant-canary-0123456789abcdef"
+	w := warning(t)
+	w.trust.fault = decision.Errorf(decision.SnapshotUnavailable, "for a test") // they are asked before all else
+	for kind, group := range map[string]string{
+		"SSHJoinProfile": object.GroupKPSSH, "SSHHost": object.GroupKPSSH, "SSHNodeClass": object.GroupKPSSH,
+		"HostRun": object.GroupHostwarrant, "TrustPolicy": object.GroupHostwarrant,
+	} {
+		for _, operation := range []admissionv1.Operation{admissionv1.Create, admissionv1.Update} {
+			req := create(t, w.host())
+			req.Kind.Kind, req.Kind.Group, req.Name, req.Operation = kind, group, name, operation
+			r := w.handle(t, req)
+			if r.Allowed || reason(r) != decision.Canary || !strings.Contains(r.Result.Message, "0123456789abcdef") || len(r.Warnings) > 0 {
+				t.Errorf("%s %s: allowed %v, %s", operation, kind, r.Allowed, r.Result.Message)
+			}
+		}
+	}
+	if len(w.recorder.calls) != 0 || len(w.recorder.canaries) != 10 {
+		t.Errorf("counted %v and %d canaries", w.recorder.calls, len(w.recorder.canaries))
+	}
+	for _, other := range []string{name + "0", "hostwarrant-canary-0123456789ABCDEF", "hostwarrant-canary-", "x-" + name} {
+		req := create(t, w.host())
+		req.Name = other
+		if r := w.handle(t, req); reason(r) == decision.Canary {
+			t.Errorf("%s is taken for a canary", other)
+		}
+	}
+	stored := create(t, w.signedProfile(t))
+	stored.Name, stored.Operation, stored.OldObject = name, admissionv1.Delete, stored.Object
+	w.trust.fault = nil
+	if r := w.handle(t, stored); reason(r) == decision.Canary {
+		t.Error("one that was stored cannot be deleted as a canary")
+	}
+}
+
+// A key that the audit log names is a fingerprint; expiry is warned of once.
+func TestAnswersNameTheKeysAndTheEndOfThePolicy(t *testing.T) {
+	w := newWorld(t)
+	signed := create(t, w.signedProfile(t))
+	r := w.handle(t, signed)
+	if r.AuditAnnotations["keys"] != w.signer.Fingerprint || len(r.Warnings) != 0 {
+		t.Errorf("keys %q, warnings %q", r.AuditAnnotations["keys"], r.Warnings)
+	}
+	expires := time.Date(2027, 5, 29, 0, 0, 0, 0, time.UTC)
+	for before, warned := range map[time.Duration]bool{30*24*time.Hour + time.Second: false, 30 * 24 * time.Hour: true} {
+		w.validator.Now = func() time.Time { return expires.Add(-before) }
+		for _, req := range []*admissionv1.AdmissionRequest{signed, create(t, w.host()), create(t, profile(scripts(), nil))} {
+			n := strings.Count(strings.Join(w.handle(t, req).Warnings, "\n"), "the trust policy expires")
+			if n > 1 || (n == 1) != warned {
+				t.Errorf("%s before it expires %s warns %d times", before, req.Kind.Kind, n)
+			}
+		}
+	}
+	next := strings.Replace(w.document, "version: 3", "version: 4", 1)
+	w.validator.Now = func() time.Time { return expires.Add(-time.Hour) }
+	policy := create(t, trustPolicy(next, []string{testkit.Sign(t, w.root, "hostwarrant-policy", []byte(next))}))
+	if r := w.handle(t, policy); len(r.Warnings) != 0 {
+		t.Errorf("an answer about a policy warns of another's end: %q", r.Warnings)
+	}
+}
+
+func TestAtMostEightKeysAreNamed(t *testing.T) {
+	keys := strings.Split(strings.Repeat("SHA256:x ", 9), " ")[:9]
+	a := verify.Answer{Outcome: verify.OutcomeAllow, Decision: decision.Decision{Outcome: decision.Allow, Keys: keys}}
+	if got := respond(a, verify.Snapshot{}).AuditAnnotations["keys"]; strings.Count(got, "SHA256:") != 8 {
+		t.Errorf("keys %q", got)
 	}
 }
 
@@ -97,20 +193,11 @@ func TestTheObjectMustBeTheOneTheRequestNames(t *testing.T) {
 	})
 }
 
-// broken panics when it is asked in earnest.
-type broken struct{ *world }
+// broken panics when it is asked.
+type broken struct{}
 
-func (b broken) Snapshot(now time.Time) verify.Snapshot {
-	if b.armed() {
-		panic("out of order")
-	}
-	return b.holder.Snapshot(now)
-}
-
-// armed lets the first question of a request through, which asks for the mode only.
-func (b broken) armed() bool { b.document += "x"; return len(b.document)%2 == 1 }
-
-func (b broken) Judge(*object.TrustPolicy, time.Time) decision.Decision { panic("out of order") }
+func (broken) Snapshot(string, time.Time) (verify.Snapshot, error)    { panic("out of order") }
+func (broken) Judge(*object.TrustPolicy, time.Time) decision.Decision { panic("out of order") }
 
 func TestAPanicRefuses(t *testing.T) {
 	for _, mode := range []string{"enforce", "warn"} {
@@ -120,12 +207,11 @@ func TestAPanicRefuses(t *testing.T) {
 				w = warning(t)
 			}
 			signed := w.signedProfile(t)
-			w.document = "x"
-			w.validator.Policies = &broken{w}
+			w.validator.Trust = broken{}
 			if r := w.handle(t, create(t, signed)); reason(r) != decision.Internal || r.Allowed {
 				t.Fatalf("allowed %v, %s: %s", r.Allowed, reason(r), r.Result.Message)
 			}
-			if w.validator.Policies = w.holder; reason(w.handle(t, create(t, signed))) != decision.Verified {
+			if w.validator.Trust = w.trust; reason(w.handle(t, create(t, signed))) != decision.Verified {
 				t.Fatal("the same object is not admitted without the panic")
 			}
 		})
@@ -160,12 +246,12 @@ func TestModeWarnTurnsARefusalIntoAWarning(t *testing.T) {
 	if !r.Allowed || reason(r) != decision.Unsigned || r.AuditAnnotations["verdict"] != "warn" {
 		t.Fatalf("allowed %v, %v", r.Allowed, r.AuditAnnotations)
 	}
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "SSHJoinProfile/tls-bootstrap: install: Unsigned") {
+	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], "SSHJoinProfile/tls-bootstrap: install: Unsigned") || !strings.Contains(r.Warnings[1], "expires in 4 days") {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 	t.Run("and escapes what the object says", func(t *testing.T) {
 		r := w.handle(t, create(t, with(w.host(), "user", "ro\x1b[2Jot\nx"+strings.Repeat("é", 300))))
-		if !r.Allowed || len(r.Warnings) != 1 || strings.ContainsAny(r.Warnings[0], "\x1b\n") {
+		if !r.Allowed || len(r.Warnings) != 2 || strings.ContainsAny(r.Warnings[0], "\x1b\n") {
 			t.Fatalf("allowed %v, %q", r.Allowed, r.Warnings)
 		}
 	})
@@ -176,8 +262,8 @@ func TestModeWarnTurnsARefusalIntoAWarning(t *testing.T) {
 		}
 	})
 	t.Run("but not for a kind that no rule judges", func(t *testing.T) {
-		req := unsigned
-		req.Kind.Kind = "SSHNodeClass"
+		req := unsigned.DeepCopy()
+		req.Kind.Kind = "ConfigMap"
 		if r := w.handle(t, req); r.Allowed || reason(r) != decision.KindMismatch {
 			t.Fatalf("allowed %v, %s", r.Allowed, reason(r))
 		}
@@ -232,7 +318,11 @@ func TestAnswersAreCountedAndAnnotated(t *testing.T) {
 			t.Errorf("call %d: %+v; want %+v", i, call, want[i])
 		}
 	}
-	p := w.holder.Snapshot(testkit.Now()).Policy
+	s, err := w.holder.Snapshot(testkit.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Policy
 	for key, want := range map[string]string{"verdict": "deny", "reason": "Unsigned", "policy-digest": p.Digest, "policy-version": "3"} {
 		if annotations[key] != want {
 			t.Errorf("annotation %s = %q; want %q", key, annotations[key], want)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -9,14 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
-	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/inforce"
+	"github.com/hostwarrant/hostwarrant/internal/ledger"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
-	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -24,7 +24,10 @@ import (
 type observer struct {
 	loaded  []int
 	refused []decision.Reason
+	differs []bool
 }
+
+func (o *observer) AnchorDiffers(differs bool) { o.differs = append(o.differs, differs) }
 
 func (o *observer) PolicyLoaded(p *trustpolicy.Policy) { o.loaded = append(o.loaded, p.Version) }
 func (o *observer) PolicyRefused(r decision.Reason)    { o.refused = append(o.refused, r) }
@@ -33,14 +36,19 @@ type fixture struct {
 	root, signer testkit.Signer
 	observer     *observer
 	holder       *Holder
+	log          *bytes.Buffer
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519"), observer: &observer{}}
-	anchor := Anchor{Anchor: verify.Anchor{Roots: testkit.Roots(t, f.root), ClusterID: trustpolicy.AnyCluster}, Digest: "sha256:test"}
-	f.holder = New(anchor, f.observer, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	f.holder.Synced()
+	anchor, err := inforce.ParseAnchor([]byte(f.root.Line), []byte(trustpolicy.AnyCluster))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.log = &bytes.Buffer{}
+	f.holder = New(anchor, f.observer, slog.New(slog.NewTextHandler(f.log, nil)))
+	f.holder.Settle(testkit.Now())
 	return f
 }
 
@@ -74,143 +82,65 @@ func (f *fixture) offer(t *testing.T, source string, raw []byte, want decision.R
 }
 
 func (f *fixture) inForce() int {
-	if p := f.holder.Snapshot(testkit.Now()).Policy; p != nil {
-		return p.Version
+	if s, err := f.holder.Snapshot(testkit.Now()); err == nil && s.Policy != nil {
+		return s.Policy.Version
 	}
 	return 0
 }
 
-func TestABadPolicyIsRefusedOnceAndTheOldOneStays(t *testing.T) {
+func TestWhatBecameOfOffersIsSaidOnce(t *testing.T) {
 	f := newFixture(t)
 	f.offer(t, "cluster", f.object(t, f.document(), f.root), decision.Verified)
-	for name, c := range map[string]struct {
-		raw  []byte
-		want decision.Reason
-	}{
-		"unsigned":                          {f.object(t, f.document("version: 3", "version: 4")), decision.PolicyUnsigned},
-		"by another root":                   {f.object(t, f.document("version: 3", "version: 4"), f.signer), decision.PolicyUnsigned},
-		"a lower version":                   {f.object(t, f.document("version: 3", "version: 2"), f.root), decision.PolicyRollback},
-		"the same version with other bytes": {f.object(t, f.document("maxValidity: 90d", "maxValidity: 91d"), f.root), decision.PolicyEquivocation},
-		"expired":                           {f.object(t, f.document("version: 3", "version: 4", "2027-05-29", "2026-11-30"), f.root), decision.PolicyExpired},
-		"another cluster":                   {f.object(t, f.document("version: 3", "version: 4", "any: {}", "prod: {}"), f.root), decision.PolicyWrongCluster},
-		"no JSON":                           {[]byte("{"), decision.Malformed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := len(f.observer.refused)
-			f.offer(t, "cluster", c.raw, c.want)
-			f.offer(t, "cluster", c.raw, c.want) // as an informer does when it lists again
-			f.holder.Retry(testkit.Now())
-			if n := len(f.observer.refused) - before; n != 1 {
-				t.Errorf("reported %d times; want once", n)
-			}
-			if f.inForce() != 3 {
-				t.Errorf("version %d in force; want 3", f.inForce())
-			}
-			if r := f.holder.Report(testkit.Now()).LastRefusal; r == nil || r.Reason != c.want || !strings.Contains(r.Message, string(c.want)) {
-				t.Errorf("last refusal %+v; want %s", r, c.want)
-			}
-		})
+	bad := f.object(t, f.document("version: 3", "version: 4"), f.signer)
+	for range 3 {
+		f.offer(t, "cluster", bad, decision.PolicyUnsigned)
+		f.holder.Retry(testkit.Now())
 	}
-	f.offer(t, "cluster", f.object(t, f.document("version: 3", "version: 5"), f.root), decision.Verified)
-	if f.inForce() != 5 || f.holder.Report(testkit.Now()).LastRefusal != nil {
-		t.Errorf("version %d in force, last refusal %+v; want 5 and none", f.inForce(), f.holder.Report(testkit.Now()).LastRefusal)
+	if n := strings.Count(f.log.String(), "trust policy refused"); n != 1 || len(f.observer.refused) != 1 {
+		t.Errorf("said %d times, counted %d times", n, len(f.observer.refused))
 	}
-	if diff := cmp.Diff([]int{3, 5}, f.observer.loaded); diff != "" {
+	for _, document := range []string{f.document(), f.document("version: 3", "version: 4")} {
+		if digest := trustpolicy.Digest([]byte(document)); !strings.Contains(f.log.String(), digest) {
+			t.Errorf("the log does not name %s:\n%s", digest, f.log)
+		}
+	}
+	narrow := f.document("version: 3", "version: 5", "users: [kpssh]", "users: []")
+	f.offer(t, "cluster", f.object(t, narrow, f.root), decision.Verified)
+	if !strings.Contains(f.log.String(), "lets less through") || !strings.Contains(f.log.String(), "users: removes kpssh") {
+		t.Errorf("the reduction is not said:\n%s", f.log)
+	}
+	if diff := cmp.Diff([]int{3, 5}, f.observer.loaded); diff != "" || f.inForce() != 5 {
+		t.Errorf("version %d in force: %s", f.inForce(), diff)
+	}
+}
+
+func TestAnotherAnchorInTheLedgerIsAlarmed(t *testing.T) {
+	f := newFixture(t)
+	own, foreign := ledger.Policy{}.Pinned(f.holder.anchor.Text), ledger.Policy{}.Pinned([]byte(f.signer.Line))
+	for _, r := range []ledger.Policy{{}, own, foreign, foreign, own} {
+		f.holder.Remember(r)
+	}
+	if diff := cmp.Diff([]bool{true, false}, f.observer.differs); diff != "" {
 		t.Error(diff)
 	}
-}
-
-func TestAPolicyThatBecomesValidLaterIsTakenWithoutAnotherOffer(t *testing.T) {
-	f := newFixture(t)
-	f.offer(t, "file", f.object(t, f.document("2026-11-29", "2026-12-05"), f.root), decision.NotYetValid)
-	f.holder.Retry(testkit.Now().Add(24 * time.Hour))
-	if f.inForce() != 0 {
-		t.Fatal("taken too early")
-	}
-	f.holder.Retry(time.Date(2026, 12, 5, 0, 0, 0, 0, time.UTC))
-	if f.inForce() != 3 || len(f.observer.refused) != 1 {
-		t.Fatalf("version %d in force, refused %v", f.inForce(), f.observer.refused)
+	if !strings.Contains(f.log.String(), foreign.AnchorDigest) || !strings.Contains(f.log.String(), own.AnchorDigest) {
+		t.Errorf("the log does not name both:\n%s", f.log)
 	}
 }
 
-// After a restart the stored policy may have expired. It then grants nothing, and keeps an older
-// one out that has not.
-func TestAnExpiredPolicyIsAFloorAfterARestart(t *testing.T) {
-	f := newFixture(t)
-	expired := f.object(t, f.document("version: 3", "version: 4", "2027-05-29", "2026-11-30"), f.root)
-	if d := f.holder.Offer("cluster", expired, testkit.Now()); d.Reason != decision.PolicyExpired {
-		t.Fatalf("got %s", d.Message())
-	}
-	if err := f.holder.Ready(testkit.Now()); err == nil || !strings.Contains(err.Error(), "PolicyExpired") {
-		t.Errorf("Ready says %v", err)
-	}
-	if d := f.holder.Offer("cluster", f.object(t, f.document(), f.root), testkit.Now()); d.Reason != decision.PolicyRollback {
-		t.Errorf("an older policy: %s", d.Message())
-	}
-	if d := f.holder.Offer("cluster", f.object(t, f.document("version: 3", "version: 5"), f.root), testkit.Now()); !d.Allowed() {
-		t.Errorf("a newer policy: %s", d.Message())
-	}
-	if err := f.holder.Ready(testkit.Now()); err != nil {
-		t.Errorf("Ready says %v", err)
-	}
-}
-
-func TestOfTwoSourcesTheHigherVersionIsInForce(t *testing.T) {
-	f := newFixture(t)
-	newer, older := f.object(t, f.document("version: 3", "version: 4"), f.root), f.object(t, f.document(), f.root)
-	f.offer(t, "file", newer, decision.Verified)
-	f.offer(t, "cluster", older, decision.PolicyRollback)
-	f.holder.Retry(testkit.Now())
-	if f.inForce() != 4 {
-		t.Fatalf("version %d in force; want 4", f.inForce())
-	}
-}
-
-func TestReadyOnlyWithAPolicyThatIsInForce(t *testing.T) {
-	f := newFixture(t)
-	says := func(now time.Time, want string) {
-		t.Helper()
-		if err := f.holder.Ready(now); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ready: %v; want %q", err, want)
-		}
-	}
-	says(testkit.Now(), "PolicyUnavailable: no trust policy was found")
-	f.offer(t, "cluster", f.object(t, f.document()), decision.PolicyUnsigned)
-	says(testkit.Now(), "last refusal: TrustPolicy/cluster: PolicyUnsigned")
-	f.offer(t, "cluster", f.object(t, f.document(), f.root), decision.Verified)
-	expires := time.Date(2027, 5, 29, 0, 0, 0, 0, time.UTC)
-	if err := f.holder.Ready(expires.Add(-time.Second)); err != nil {
-		t.Errorf("in force: %v", err)
-	}
-	says(expires, "PolicyExpired")
-}
-
-func TestNothingIsDecidedBeforeTheStoredPolicyWasRead(t *testing.T) {
+func TestOffersOfBeforeEverythingWasReadAreJudgedThen(t *testing.T) {
 	f := newFixture(t)
 	f.holder = New(f.holder.anchor, f.observer, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	raw := f.object(t, f.document(), f.root)
-	f.offer(t, "file", raw, decision.Verified)
-	o, err := object.ParseTrustPolicy(raw)
-	if err != nil {
-		t.Fatal(err)
+	f.offer(t, "file", f.object(t, f.document(), f.root), decision.SnapshotUnavailable)
+	if _, err := f.holder.Snapshot(testkit.Now()); err == nil || decision.From(err).Reason != decision.SnapshotUnavailable {
+		t.Errorf("%v", err)
 	}
-	for _, synced := range []bool{false, true} {
-		if synced {
-			f.holder.Synced()
-		}
-		if err := f.holder.Ready(testkit.Now()); (err == nil) != synced || !synced && !strings.HasPrefix(err.Error(), "SnapshotUnavailable") {
-			t.Errorf("synced %v: ready: %v", synced, err)
-		}
-		if p := f.holder.Snapshot(testkit.Now()).Policy; (p != nil) != synced {
-			t.Errorf("synced %v: snapshot holds %v", synced, p)
-		}
-		want := decision.SnapshotUnavailable
-		if synced {
-			want = decision.Verified
-		}
-		if d := f.holder.Judge(o, testkit.Now()); d.Reason != want {
-			t.Errorf("synced %v: %s; want %s", synced, d.Message(), want)
-		}
+	if err := f.holder.Ready(testkit.Now()); err == nil || !strings.HasPrefix(err.Error(), "SnapshotUnavailable: ") {
+		t.Errorf("ready: %v", err)
+	}
+	f.holder.Settle(testkit.Now())
+	if f.inForce() != 3 || f.holder.Ready(testkit.Now()) != nil {
+		t.Errorf("version %d in force, ready: %v", f.inForce(), f.holder.Ready(testkit.Now()))
 	}
 }
 
@@ -218,7 +148,8 @@ func TestPolicyzShowsNoBodyAndNoKeys(t *testing.T) {
 	f := newFixture(t)
 	f.offer(t, "cluster", f.object(t, f.document(), f.root), decision.Verified)
 	w := httptest.NewRecorder()
-	f.holder.ServeHTTP(w, httptest.NewRequest("GET", "/policyz", nil))
+	f.holder.Remember(ledger.Policy{}.Pinned([]byte("x")).Pinned(f.holder.anchor.Text))
+	f.holder.Serve(func(r *Report) { r.Snapshot = map[string]int{"SSHHost": 7} })(w, httptest.NewRequest("GET", "/policyz", nil))
 	body := w.Body.String()
 	for _, secret := range []string{"ssh-ed25519", "kpssh-shim", "SHA256:", "maxValidity"} {
 		if strings.Contains(body, secret) {
@@ -230,32 +161,9 @@ func TestPolicyzShowsNoBodyAndNoKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	digest := trustpolicy.Digest([]byte(f.document()))
-	if r.Digest != digest || r.Version != 3 || r.RootVersion != 1 || r.Signers != 1 || r.Anchor.ClusterID != "any" || r.Mode != "enforce" {
+	if r.Digest != digest || r.Version != 3 || r.RootVersion != 1 || r.Signers != 1 || r.Anchor.ClusterID != "any" || r.Mode != "enforce" || !r.InForce ||
+		r.NotReady != "" || r.Ledger == nil || r.Ledger.AnchorDigest != r.Anchor.Digest || !strings.Contains(body, `"SSHHost": 7`) {
 		t.Errorf("/policyz: %s", body)
-	}
-}
-
-func TestRemovedSignersAreNamed(t *testing.T) {
-	f := newFixture(t)
-	other := testkit.NewSigner(t, "ed25519")
-	policyOf := func(document string) *trustpolicy.Policy { return testkit.Policy(t, document, f.root) }
-	both := policyOf(testkit.PolicyDocument(f.signer, other))
-	revoking := policyOf(testkit.PolicyDocument(f.signer, other) + "revoked: {signers: [\"" + other.Fingerprint + "\"]}\n")
-	for name, c := range map[string]struct {
-		old, next *trustpolicy.Policy
-		want      []string
-	}{
-		"the first policy":  {nil, both, nil},
-		"the same again":    {both, both, nil},
-		"one is left out":   {both, policyOf(testkit.PolicyDocument(f.signer)), []string{"signer-1"}},
-		"one is revoked":    {both, revoking, []string{"signer-1"}},
-		"one stays revoked": {revoking, revoking, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, removed(c.old, c.next)); diff != "" {
-				t.Error(diff)
-			}
-		})
 	}
 }
 

@@ -53,11 +53,11 @@ func Slim(o any) (any, error) {
 // readers say how a kind is read, by "Kind.group".
 func readers() map[string]func(*unstructured.Unstructured) any {
 	return map[string]func(*unstructured.Unstructured) any{
-		object.KindJoinProfile + "." + object.GroupKPSSH: readProfile,
-		object.KindHost + "." + object.GroupKPSSH:        parsed(object.ParseHost),
-		object.KindNodeClass + "." + object.GroupKPSSH:   parsed(object.ParseNodeClass),
+		object.KindJoinProfile + "." + object.GroupKPSSH:   readProfile,
+		object.KindHost + "." + object.GroupKPSSH:          parsed(object.ParseHost),
+		object.KindNodeClass + "." + object.GroupKPSSH:     parsed(object.ParseNodeClass),
 		object.KindHostRun + "." + object.GroupHostwarrant: parsed(object.ParseHostRun),
-		kindLedger + "." + object.GroupHostwarrant:          readLedger,
+		kindLedger + "." + object.GroupHostwarrant:         readLedger,
 	}
 }
 
