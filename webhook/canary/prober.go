@@ -189,11 +189,11 @@ func (p *Prober) one(ctx context.Context, sender *http.Client, endpoint string, 
 		return o
 	}
 	stored, err := p.remove(ctx, k, name)
-	if err != nil {
-		o.What += "; looking whether it was stored: " + err.Error()
-	}
 	if stored {
 		o.Result, o.What = Stored, "a canary was stored although it was a dry run"
+	}
+	if err != nil {
+		o.What += fmt.Sprintf("; delete %s yourself: %v", name, err)
 	}
 	return o
 }

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// remove deletes a canary that was stored, and reports whether it was.
+// remove deletes a canary that was stored, and reports whether it was. A trust policy under such a name
+// takes no effect, and we have no right to delete one.
 func (p *Prober) remove(ctx context.Context, k Served, name string) (bool, error) {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Name})
