@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/hostwarrant/hostwarrant/e2e/harness"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/testkit"
@@ -74,9 +73,9 @@ func (w *certificateWorld) startWebhook(t *testing.T, flags ...string) {
 	w.stopWebhook(t)
 	ctx, cancel := context.WithTimeout(t.Context(), stepLimit)
 	defer cancel()
-	started, err := w.product.StartWebhookAt(ctx, "hostwarrant-webhook", w.address(), flags...)
+	var err error
+	w.webhook, err = w.product.StartWebhookAt(ctx, "hostwarrant-webhook", w.address(), flags...)
 	must(t, err)
-	w.webhook = &harness.Replica{Program: started, Address: w.address()}
 }
 
 func (w *certificateWorld) stopWebhook(t *testing.T) {

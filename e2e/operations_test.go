@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostwarrant/hostwarrant/e2e/harness"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/testkit"
@@ -78,7 +77,7 @@ func newOperationsWorld(t *testing.T) *operationsWorld {
 	file := testkit.WriteFile(t, t.TempDir(), "policy.json", i.trustPolicy(t, i.document, i.root))
 	programs, err := i.product.StartAll(ctx, file)
 	must(t, err)
-	i.webhook, i.controller = &harness.Replica{Program: programs.Webhook}, programs.Controller
+	i.webhook = programs.Webhook
 	return &operationsWorld{i, i.kustomization(t, l)}
 }
 
