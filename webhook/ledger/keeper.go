@@ -45,13 +45,13 @@ func New(c client.Client, reader client.Reader, anchor inforce.Anchor, alarm fun
 }
 
 // Load reads every record. What is gone or lower than what this Keeper knows is written again: it was
-// deleted or turned back by somebody else. It returns how many were.
-func (k *Keeper) Load(ctx context.Context) (restored int, err error) {
+// deleted or turned back by somebody else. It returns how many were read, and how many written.
+func (k *Keeper) Load(ctx context.Context) (read, restored int, err error) {
 	stored := map[string]*v1alpha1.Ledger{}
 	for next := ""; ; {
 		var list v1alpha1.LedgerList
 		if err := k.reader.List(ctx, &list, client.Limit(page), client.Continue(next)); err != nil {
-			return 0, fmt.Errorf("reading the ledger: %w", err)
+			return 0, 0, fmt.Errorf("reading the ledger: %w", err)
 		}
 		for i := range list.Items {
 			stored[list.Items[i].Name] = &list.Items[i]
@@ -63,11 +63,11 @@ func (k *Keeper) Load(ctx context.Context) (restored int, err error) {
 	behind := k.take(stored)
 	for _, known := range behind {
 		if err := k.restore(ctx, known, stored[known.Name]); err != nil {
-			return restored, err
+			return len(stored), restored, err
 		}
 		restored++
 	}
-	return restored, nil
+	return len(stored), restored, nil
 }
 
 // take puts what is stored into memory, and returns the records of which memory knows more.

@@ -23,6 +23,8 @@ const maxCondition = 4096
 // another away.
 type Conditions struct {
 	Client client.Client
+	// Reader must not be a cache: what was written a moment ago would be written again.
+	Reader client.Reader
 	Now    func() time.Time
 }
 
@@ -30,7 +32,7 @@ type Conditions struct {
 // whether it wrote. Without a trust policy there is nowhere to write.
 func (c *Conditions) Set(ctx context.Context, condition metav1.Condition) (changed, wrote bool, err error) {
 	var policy v1alpha1.TrustPolicy
-	if err := c.Client.Get(ctx, types.NamespacedName{Name: v1alpha1.TrustPolicyName}, &policy); err != nil {
+	if err := c.Reader.Get(ctx, types.NamespacedName{Name: v1alpha1.TrustPolicyName}, &policy); err != nil {
 		return false, false, client.IgnoreNotFound(err)
 	}
 	condition.Message = decision.OneLine(condition.Message, maxCondition)

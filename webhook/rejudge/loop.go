@@ -31,7 +31,11 @@ func (c *Scanner) Start(ctx context.Context) error {
 	policy := ""
 	for {
 		now := c.Now()
-		if s, err := c.Trust.Snapshot(now); err != nil {
+		s, err := c.Trust.Snapshot(now)
+		if err == nil && s.Policy == nil {
+			err = decision.Errorf(decision.PolicyUnavailable, "no trust policy is in force")
+		}
+		if err != nil {
 			c.unknown(ctx, err)
 		} else if !now.Before(due) || digestOf(s) != policy || c.dirty.size() > maxDirty {
 			due, policy = c.round(ctx, now), digestOf(s)

@@ -30,7 +30,7 @@ type Trust interface {
 // Ledger remembers what was seen stored.
 type Ledger interface {
 	verify.Ledger
-	Load(ctx context.Context) (restored int, err error)
+	Load(ctx context.Context) (read, restored int, err error)
 	Lost() bool
 	Record(ctx context.Context, s verify.Snapshot, p *object.JoinProfile) error
 	RecordPolicy(ctx context.Context, p *trustpolicy.Policy, chain []statement.Signed, now time.Time) error
@@ -76,9 +76,11 @@ type Scanner struct {
 
 	verdicts *table
 	dirty    *dirty
-	rebuilt  bool // a ledger that was lost has been filled again
-	// recordFault is the last fault in writing the ledger that was told.
-	recordFault string
+	looked   bool // whether the ledger was lost has been found out
+	rebuilt  bool // it was, and has been filled again
+	// recordFault is why the record of policies may not follow the policy in force.
+	recordFault *decision.Error
+	lastUnknown string // what was told last of why nothing can be judged
 }
 
 // Init prepares a Scanner whose fields are set.
@@ -102,11 +104,13 @@ func (c *Scanner) Scan(ctx context.Context) (f Figures, until time.Time, err err
 	}
 	s.Ledger = c.Ledger
 	written := c.Ledger.Writes()
-	if err := c.remember(ctx, s); err != nil {
+	read, err := c.remember(ctx, s)
+	f.Reads += read
+	if err != nil {
 		return f, until, err
 	}
 	var changed []transition
-	lost := c.Ledger.Lost() && !c.rebuilt
+	lost := c.Ledger.Lost() && !c.looked
 	for _, k := range Kinds() {
 		part, err := c.scanKind(ctx, s, k, lost, &f)
 		changed = append(changed, part...)
@@ -114,9 +118,9 @@ func (c *Scanner) Scan(ctx context.Context) (f Figures, until time.Time, err err
 			return f, until, err
 		}
 	}
-	if err := c.tellLost(ctx, lost, f.Objects); err != nil {
-		return f, until, err
-	}
+	c.lastUnknown = ""
+	c.tellLost(ctx, lost, f.Objects)
+	f.Writes += c.intact(ctx)
 	f.Writes += c.tell(ctx, changed)
 	f.Writes += c.sum(ctx, s, &f, &until)
 	f.Writes += c.Ledger.Writes() - written
@@ -135,44 +139,54 @@ func digestOf(s verify.Snapshot) string {
 }
 
 // remember reads the ledger, and writes what is in force into it.
-func (c *Scanner) remember(ctx context.Context, s verify.Snapshot) error {
-	restored, err := c.Ledger.Load(ctx)
+func (c *Scanner) remember(ctx context.Context, s verify.Snapshot) (read int, err error) {
+	read, restored, err := c.Ledger.Load(ctx)
 	if restored > 0 {
 		c.Metrics.rebuilt()
 		c.alarm(ctx, "LedgerRestored", fmt.Sprintf("%d records of the ledger were deleted or lowered by somebody, and written again; find out who: the audit log of hostwarrant.dev/ledgers", restored))
 	}
-	if err != nil {
-		return err
-	}
-	return c.rememberPolicy(ctx, s)
-}
-
-// rememberPolicy writes the policy in force into the ledger. A record that it may not follow stays,
-// and the scan goes on: what is stored is judged by the policy in force.
-func (c *Scanner) rememberPolicy(ctx context.Context, s verify.Snapshot) error {
-	if s.Policy == nil {
-		return nil
+	if err != nil || s.Policy == nil {
+		return read, err
 	}
 	chain, err := c.Trust.Chain(ctx)
 	if err != nil {
-		return err
+		return read, err
 	}
-	err = c.Ledger.RecordPolicy(ctx, s.Policy, chain, s.Now)
+	return read, c.fault(ctx, c.Ledger.RecordPolicy(ctx, s.Policy, chain, s.Now))
+}
+
+// fault tells, once, why the record of policies stays as it is. The scan goes on: what is stored is
+// judged by the policy in force. Other errors come back.
+func (c *Scanner) fault(ctx context.Context, err error) error {
 	if err == nil {
-		c.recordFault = ""
-		c.condition(ctx, metav1.Condition{Type: ConditionLedgerIntact, Status: metav1.ConditionTrue, Reason: "Recorded", Message: "the ledger holds the policy in force"})
+		c.recordFault = nil
 		return nil
 	}
 	e, ok := errors.AsType[*decision.Error](err)
 	if !ok {
 		return err
 	}
-	if c.recordFault != e.Error() {
-		c.recordFault = e.Error()
+	if c.recordFault == nil || c.recordFault.Error() != e.Error() {
 		c.alarm(ctx, string(e.Reason), "the ledger keeps what it holds: "+e.Error()+"; hint: "+e.Hint)
 	}
-	c.condition(ctx, metav1.Condition{Type: ConditionLedgerIntact, Status: metav1.ConditionFalse, Reason: string(e.Reason), Message: e.Error()})
+	c.recordFault = e
 	return nil
+}
+
+// intact writes the condition LedgerIntact.
+func (c *Scanner) intact(ctx context.Context) (writes int) {
+	condition := metav1.Condition{Type: ConditionLedgerIntact, Status: metav1.ConditionTrue, Reason: "Recorded", Message: "the ledger holds the policy in force"}
+	switch {
+	case c.recordFault != nil:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, string(c.recordFault.Reason), c.recordFault.Error()
+	case c.rebuilt:
+		condition.Status, condition.Reason = metav1.ConditionFalse, "LedgerRebuilt"
+		condition.Message = "the ledger was empty although objects are stored, and was filled again from them; restart the controller once you have looked into it"
+	}
+	if c.condition(ctx, condition) {
+		writes++
+	}
+	return writes
 }
 
 // scanKind judges the objects of one kind, page by page.
@@ -275,19 +289,16 @@ func (c *Scanner) ran(ctx context.Context, raw json.RawMessage) {
 }
 
 // tellLost raises the alarm over a ledger that was empty though objects are stored.
-func (c *Scanner) tellLost(ctx context.Context, lost bool, objects int) error {
+func (c *Scanner) tellLost(ctx context.Context, lost bool, objects int) {
 	if !lost {
-		return nil
+		return
+	}
+	c.looked = true
+	if objects == 0 {
+		return // a new cluster
 	}
 	c.rebuilt = true
-	if objects == 0 {
-		return nil // a new cluster
-	}
 	c.Metrics.rebuilt()
 	c.alarm(ctx, "LedgerRebuilt", fmt.Sprintf("the ledger was empty although %d objects are stored, and was filled again from what is stored and from HostRuns; "+
 		"what was newer than that is not known any more. At a first installation beside existing objects that is to be expected", objects))
-	_, _, err := c.Conditions.Set(ctx, metav1.Condition{
-		Type: ConditionLedgerIntact, Status: metav1.ConditionFalse, Reason: "LedgerRebuilt", Message: "the ledger was empty although objects are stored, and was filled again from them",
-	})
-	return err
 }

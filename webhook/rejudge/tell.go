@@ -67,10 +67,11 @@ func (c *Scanner) event(ctx context.Context, t transition) bool {
 // alarm tells of something that concerns the policy or the ledger.
 func (c *Scanner) alarm(ctx context.Context, reason, message string) {
 	c.Log.Error(message, "reason", reason)
-	c.Events.Warning(ctx, policyReference(), reason, message)
+	c.Events.Warning(ctx, PolicyReference(), reason, message)
 }
 
-func policyReference() corev1.ObjectReference {
+// PolicyReference is what events about the policy and the ledger are about.
+func PolicyReference() corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion().String(), Kind: object.KindTrustPolicy, Name: v1alpha1.TrustPolicyName}
 }
 
@@ -127,8 +128,13 @@ func verified(all []Verdict, refused int) metav1.Condition {
 	return condition
 }
 
-// unknown says that nothing can be judged at all.
+// unknown says, once, that nothing can be judged at all.
 func (c *Scanner) unknown(ctx context.Context, err error) {
 	e := decision.From(err)
+	if c.lastUnknown == e.Error() {
+		return
+	}
+	c.lastUnknown = e.Error()
+	c.Log.Warn("stored objects cannot be judged", "reason", e.Reason, "error", e.Error())
 	c.condition(ctx, metav1.Condition{Type: ConditionObjectsVerified, Status: metav1.ConditionUnknown, Reason: string(e.Reason), Message: e.Error()})
 }
