@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"reflect"
 )
 
 // SameGuarded reports whether an update leaves the guarded content of an object
@@ -17,7 +16,15 @@ import (
 func SameGuarded(kind string, oldJSON, newJSON []byte) bool {
 	was, wasErr := guarded(kind, oldJSON)
 	is, isErr := guarded(kind, newJSON)
-	return wasErr == nil && isErr == nil && reflect.DeepEqual(was, is)
+	if wasErr != nil || isErr != nil || was.kind != is.kind || was.class != is.class || was.hasClass != is.hasClass || len(was.spec) != len(is.spec) {
+		return false
+	}
+	for name, value := range was.spec {
+		if other, ok := is.spec[name]; !ok || !same(value, other) {
+			return false
+		}
+	}
+	return true
 }
 
 // ContentDigest is the identity of an object's kind, namespace, name and guarded
@@ -33,13 +40,15 @@ func ContentDigest(raw []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if spec, ok := content[1].(map[string]any); ok {
-		fillDefaults(o.Kind, spec)
+	spec, err := content.values()
+	if err != nil {
+		return "", err
 	}
+	fillDefaults(o.Kind, spec)
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(append([]any{o.Namespace, o.Name}, content...)); err != nil {
+	if err := encoder.Encode([]any{o.Namespace, o.Name, content.kind, spec, content.class, content.hasClass}); err != nil {
 		return "", malformed("", "cannot be written as JSON")
 	}
 	sum := sha256.Sum256(text.Bytes())
@@ -79,32 +88,48 @@ func dropNulls(object map[string]any) {
 	}
 }
 
-// guarded returns the guarded content as plain values: the kind, the spec and what
-// else there is.
-func guarded(kind string, raw []byte) ([]any, error) {
+// content is what is guarded of an object: its kind, its spec and, of a host, its class.
+type content struct {
+	kind     string
+	spec     fields
+	class    string
+	hasClass bool
+}
+
+// values gives the spec as plain values.
+func (c content) values() (map[string]any, error) {
+	all := map[string]any{}
+	for name, raw := range c.spec {
+		var value any
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		decoder.UseNumber() // float64 would make large numbers equal that are not
+		if err := decoder.Decode(&value); err != nil {
+			return nil, malformed("spec."+name, "cannot be read")
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+func guarded(kind string, raw []byte) (content, error) {
 	o, err := parseAny(raw)
 	if err != nil {
-		return nil, err
+		return content{}, err
 	}
-	var spec any
-	decoder := json.NewDecoder(bytes.NewReader(o.rawSpec))
-	decoder.UseNumber() // float64 would make large numbers equal that are not
-	if err := decoder.Decode(&spec); err != nil {
-		return nil, malformed("spec", "is missing")
+	// check: Malformed: without a spec there is nothing to compare
+	if o.spec == nil {
+		return content{}, malformed("spec", "is missing")
 	}
-	content := []any{o.Kind, spec}
+	c := content{kind: o.Kind, spec: o.spec}
 	switch kind {
 	case KindJoinProfile, KindNodeClass, KindTrustPolicy:
 	case KindHost:
-		class, ok := o.Labels[HostClassLabel]
-		content = append(content, class, ok)
+		c.class, c.hasClass = o.Labels[HostClassLabel]
 	case KindHostRun:
-		if run, ok := spec.(map[string]any); ok {
-			delete(run, "cancel")
-			delete(run, "ttlSecondsAfterFinished")
-		}
+		delete(c.spec, "cancel")
+		delete(c.spec, "ttlSecondsAfterFinished")
 	default:
-		return nil, malformed("kind", "no rule says what is guarded in a %.60q", kind)
+		return content{}, malformed("kind", "no rule says what is guarded in a %.60q", kind)
 	}
-	return content, nil
+	return c, nil
 }

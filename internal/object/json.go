@@ -24,10 +24,33 @@ func (f fields) get(path, name string, v any) error {
 		return nil
 	}
 	// check: Malformed: a field of another type must not be read as empty
-	if err := json.Unmarshal(raw, v); err != nil {
+	if err := decode(raw, v); err != nil {
 		return malformed(join(path, name), "not of the type this field has")
 	}
 	return nil
+}
+
+// decode is json.Unmarshal but that objects and lists of objects are taken apart in place.
+func decode(raw json.RawMessage, v any) error {
+	switch v := v.(type) {
+	case *fields:
+		// check: Malformed: a field of another type must not be read as empty
+		if len(raw) == 0 || raw[0] != '{' {
+			return malformed("", "no object")
+		}
+		var err error
+		*v, err = take(raw)
+		return err
+	case *string:
+		// check: Malformed: a field of another type must not be read as empty
+		if len(raw) == 0 || raw[0] != '"' {
+			return malformed("", "no text")
+		}
+		*v = spelt(raw)
+		return nil
+	default:
+		return json.Unmarshal(raw, v)
+	}
 }
 
 // getAll decodes several fields and stops at the first error, by name.

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
@@ -52,24 +53,26 @@ func ParseMeta(raw []byte) (Meta, error) {
 	return o.Meta, err
 }
 
-// parts are an object taken apart; Spec and Status are nil where there is none.
+// parts are an object taken apart; spec and status are nil where there is none.
 type parts struct {
 	Meta
 	spec, status fields
-	rawSpec      json.RawMessage
 }
 
 // parseAny takes apart an object of any kind.
 func parseAny(raw []byte) (parts, error) {
-	var top, metadata fields
-	if err := json.Unmarshal(raw, &top); err != nil || top == nil {
+	text := bytes.TrimSpace(raw)
+	// check: Malformed: what is no JSON is read by each reader as it likes
+	if len(text) == 0 || text[0] != '{' || !json.Valid(text) {
 		return parts{}, malformed("", "not a JSON object")
 	}
-	if err := unique(raw); err != nil {
+	top, err := take(text)
+	if err != nil {
 		return parts{}, err
 	}
-	o := parts{rawSpec: top["spec"]}
-	err := top.getAll("", map[string]any{
+	var metadata fields
+	o := parts{}
+	err = top.getAll("", map[string]any{
 		"apiVersion": &o.APIVersion, "kind": &o.Kind, "metadata": &metadata, "spec": &o.spec, "status": &o.status,
 	})
 	if err != nil {

@@ -77,16 +77,11 @@ func Admission(s Snapshot, r Request) Answer {
 	if err := canary(r.Name); err != nil {
 		return refusal(err.Denied(r.Kind, r.Name))
 	}
-	if err := named(r); err != nil {
+	answer, err := s.judge(r)
+	if err != nil {
 		return s.answer(r, decision.From(err).Denied(r.Kind, r.Name))
 	}
-	if r.Kind == object.KindJoinProfile {
-		return s.profile(r)
-	}
-	if r.Kind == object.KindHost {
-		return s.host(r)
-	}
-	return s.answer(r, s.judge(r))
+	return answer
 }
 
 func refusal(d decision.Decision) Answer { return Answer{OutcomeDeny, d} }
@@ -117,11 +112,7 @@ func canary(name string) *decision.Error {
 }
 
 // named wants the object to be the one that the request names.
-func named(r Request) error {
-	meta, err := object.ParseMeta(r.Object)
-	if err != nil {
-		return err
-	}
+func named(r Request, meta object.Meta) error {
 	// check: Malformed: scopes and names are judged by the object's own name, which must be the stored one
 	if r.Name != "" && meta.Name != r.Name || meta.Namespace != r.Namespace {
 		return decision.Errorf(decision.Malformed, "the object is named %.100q, the request %.100q", meta.Namespace+"/"+meta.Name, r.Namespace+"/"+r.Name).
@@ -134,24 +125,27 @@ func named(r Request) error {
 	return nil
 }
 
-// judge judges the kinds that know no exception of their own.
-func (s Snapshot) judge(r Request) decision.Decision {
-	deny := func(err error) decision.Decision { return decision.From(err).Denied(r.Kind, r.Name) }
+// judge judges the object of a request, whose kind is known.
+func (s Snapshot) judge(r Request) (Answer, error) {
 	switch r.Kind {
+	case object.KindJoinProfile:
+		return s.profile(r)
+	case object.KindHost:
+		return s.host(r)
 	case object.KindNodeClass:
 		c, err := object.ParseNodeClass(r.Object)
 		if err != nil {
-			return deny(err)
+			return Answer{}, err
 		}
-		return NodeClass(s, c)
+		return s.answer(r, NodeClass(s, c)), named(r, c.Meta)
 	case object.KindHostRun:
 		run, err := object.ParseHostRun(r.Object)
 		if err != nil {
-			return deny(err)
+			return Answer{}, err
 		}
-		return HostRun(s, run)
+		return s.answer(r, HostRun(s, run)), named(r, run.Meta)
 	default:
-		return decision.Decision{Kind: r.Kind, Name: r.Name, Reason: decision.KindMismatch}
+		return refusal(decision.Decision{Kind: r.Kind, Name: r.Name, Reason: decision.KindMismatch}), nil
 	}
 }
 

@@ -2,16 +2,19 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/lint"
 	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
 
 // waived says whether the policy takes this very content, though it is refused.
 func (s Snapshot) waived(r Request, d decision.Decision) (decision.Decision, bool) {
-	if r.Operation == Delete {
+	mine := func(w trustpolicy.Waiver) bool { return w.Kind == r.Kind && w.Name == r.Name }
+	if r.Operation == Delete || !slices.ContainsFunc(s.Policy.Waivers, mine) {
 		return d, false
 	}
 	digest, err := object.ContentDigest(r.Object)
@@ -36,10 +39,13 @@ func excused(d decision.Decision, reason decision.Reason, warning string) decisi
 }
 
 // profile judges a write of an SSHJoinProfile.
-func (s Snapshot) profile(r Request) Answer {
+func (s Snapshot) profile(r Request) (Answer, error) {
 	p, err := object.ParseJoinProfile(r.Object)
 	if err != nil {
-		return s.answer(r, decision.From(err).Denied(r.Kind, r.Name))
+		return Answer{}, err
+	}
+	if err := named(r, p.Meta); err != nil {
+		return Answer{}, err
 	}
 	var old *object.JoinProfile
 	if r.Operation == Update {
@@ -51,15 +57,15 @@ func (s Snapshot) profile(r Request) Answer {
 	d := wholeProfile(s, p, old)
 	if d.Allowed() {
 		d.Warnings = append(broken(s, p), append(d.Warnings, findings(p)...)...)
-		return Answer{OutcomeAllow, d}
+		return Answer{OutcomeAllow, d}, nil
 	}
 	if until, ok := s.unguarded(p, d); ok {
 		warning := fmt.Sprintf("unguarded until %s, for Raw hosts: nobody vouches for these scripts (%s)", until.Format(time.RFC3339), d.Reason)
 		d = excused(d, decision.Unguarded, warning)
 		d.Warnings = append(d.Warnings, broken(s, p)...)
-		return Answer{OutcomeWaive, d}
+		return Answer{OutcomeWaive, d}, nil
 	}
-	return s.answer(r, d)
+	return s.answer(r, d), nil
 }
 
 // unguarded says whether the policy takes a profile without signatures: one that has
@@ -90,10 +96,13 @@ func findings(p *object.JoinProfile) []string {
 }
 
 // host judges a write of an SSHHost.
-func (s Snapshot) host(r Request) Answer {
+func (s Snapshot) host(r Request) (Answer, error) {
 	h, err := object.ParseHost(r.Object)
 	if err != nil {
-		return s.answer(r, decision.From(err).Denied(r.Kind, r.Name))
+		return Answer{}, err
+	}
+	if err := named(r, h.Meta); err != nil {
+		return Answer{}, err
 	}
 	var old *object.Host
 	if r.Operation == Update {
@@ -107,11 +116,11 @@ func (s Snapshot) host(r Request) Answer {
 		until, listed = s.Policy.Hosts.RawUntil(h.Namespace, h.Name, s.Now)
 	}
 	if !listed {
-		return s.answer(r, Host(s, h, old))
+		return s.answer(r, Host(s, h, old)), nil
 	}
 	if err := judgeHost(s, h, old, true); err != nil {
-		return s.answer(r, decision.From(err).Denied(h.Kind, h.Name))
+		return Answer{}, err
 	}
 	warning := fmt.Sprintf("Raw until %s: this host runs scripts that nobody vouched for", until.Format(time.RFC3339))
-	return Answer{OutcomeWaive, excused(Host(s, h, old), decision.Unguarded, warning)}
+	return Answer{OutcomeWaive, excused(Host(s, h, old), decision.Unguarded, warning)}, nil
 }

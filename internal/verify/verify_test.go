@@ -298,6 +298,31 @@ func TestTrustPolicyObject(t *testing.T) {
 	}
 }
 
+func TestAPolicyThatNamesTheClustersUIDIsForThatClusterAlone(t *testing.T) {
+	const ours, theirs = "5f3c2a10-7d0e-4a52-9f4e-0c1d2e3f4a5b", "5f3c2a10-7d0e-4a52-9f4e-0c1d2e3f4a5c"
+	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	for name, tt := range map[string]struct {
+		clusters, id, uid string
+		want              decision.Reason
+	}{
+		"ours":             {"{prod-1: {uid: " + ours + "}}", "prod-1", ours, decision.Verified},
+		"another's":        {"{prod-1: {uid: " + ours + "}}", "prod-1", theirs, decision.PolicyWrongCluster},
+		"not known here":   {"{prod-1: {uid: " + ours + "}}", "prod-1", "", decision.Verified},
+		"none given":       {"{prod-1: {}}", "prod-1", theirs, decision.Verified},
+		"any, another's":   {"{any: {uid: " + ours + "}}", "any", theirs, decision.PolicyWrongCluster},
+		"beside another's": {"{prod-2: {uid: " + theirs + "}, prod-1: {}}", "prod-1", ours, decision.Verified},
+	} {
+		t.Run(name, func(t *testing.T) {
+			document := strings.Replace(testkit.PolicyDocument(signer), "{any: {}}", tt.clusters, 1)
+			o := &object.TrustPolicy{Meta: object.Meta{Kind: object.KindTrustPolicy, Name: "cluster"}, Document: document, Signatures: []string{testkit.Sign(t, root, trustpolicy.Namespace, []byte(document))}}
+			_, d := verify.TrustPolicy(verify.Anchor{Roots: testkit.Roots(t, root), ClusterID: tt.id, ClusterUID: tt.uid}, nil, o, testkit.Now())
+			if d.Reason != tt.want || d.Allowed() != (tt.want == decision.Verified) {
+				t.Errorf("got %s, want %s", d.Message(), tt.want)
+			}
+		})
+	}
+}
+
 func TestFloor(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	anchor := verify.Anchor{Roots: testkit.Roots(t, root), ClusterID: "any"}

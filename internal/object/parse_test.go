@@ -1,0 +1,214 @@
+package object_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+)
+
+const classJSON = `{"apiVersion":"karpenter.dklesev.github.io/v1beta1","kind":"SSHNodeClass","metadata":{"name":"bm"},
+ "spec":{"joinProfileRef":{"name":"tls"},"joinSecretRef":{"name":"s"},"vars":{"dns":"10.0.0.10"},"cluster":{"endpoint":"https://a:6443","caBundle":"LS0tCg=="},
+ "hostSelector":{"matchLabels":{"a":"b"},"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}}}`
+
+func TestParseNodeClass(t *testing.T) {
+	c, err := object.ParseNodeClass([]byte(classJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &object.NodeClass{
+		Meta:    object.Meta{APIVersion: "karpenter.dklesev.github.io/v1beta1", Kind: "SSHNodeClass", Name: "bm"},
+		Profile: "tls", JoinSecret: "s", Vars: map[string]string{"dns": "10.0.0.10"},
+		HasCluster: true, Endpoint: "https://a:6443", CABundle: []byte("---\n"),
+		Selector: object.Selector{MatchLabels: map[string]string{"a": "b"}, Expressions: []object.Expression{{Key: "k", Operator: "In", Values: []string{"v"}}}},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("class (-want +got):\n%s", diff)
+	}
+	bare, err := object.ParseNodeClass([]byte(`{"kind":"SSHNodeClass","spec":{"joinProfileRef":{"name":"tls"},"cluster":null}}`))
+	if err != nil || bare.HasCluster || !bare.Selector.Matches(nil) {
+		t.Errorf("got %+v, %v", bare, err)
+	}
+}
+
+const runJSON = `{"kind":"HostRun","metadata":{"name":"r","namespace":"pool"},"spec":{"hostRef":{"name":"a"},"profileRef":{"name":"tls"},"secretRef":{"name":"s"},
+ "phase":"join","nodeName":"n","vars":{"k":"v"}},"status":{"conditions":[{"type":"Verified","status":"False"},{"type":"Succeeded","status":"Unknown"}]}}`
+
+func TestParseHostRun(t *testing.T) {
+	want := &object.HostRun{
+		Meta: object.Meta{Kind: "HostRun", Name: "r", Namespace: "pool"}, Host: "a", Profile: "tls", Secret: "s", NodeName: "n", Phase: "join", Vars: map[string]string{"k": "v"},
+	}
+	for state, finished := range map[string]bool{"Unknown": false, "True": true, "False": true, "": false} {
+		r, err := object.ParseHostRun([]byte(strings.Replace(runJSON, `"Unknown"`, `"`+state+`"`, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Finished = finished
+		if diff := cmp.Diff(want, r); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", state, diff)
+		}
+	}
+}
+
+func TestAHostSaysItsClassAndWhatIsInstalled(t *testing.T) {
+	h, err := object.ParseHost([]byte(`{"kind":"SSHHost","metadata":{"labels":{"karpenter.dklesev.github.io/host-class":"bm"}},"spec":{},"status":{"installedProfile":"tls@42"}}`))
+	if err != nil || h.Class() != "bm" || h.Installed() != "tls" {
+		t.Errorf("got %+v, %v", h, err)
+	}
+	bare, err := object.ParseHost([]byte(`{"kind":"SSHHost","spec":{}}`))
+	if err != nil || bare.Class() != "default" || bare.Installed() != "" {
+		t.Errorf("got %+v, %v", bare, err)
+	}
+}
+
+func TestJSONIsReadInOneWay(t *testing.T) {
+	class := func(raw string) error { _, err := object.ParseNodeClass([]byte(raw)); return err }
+	run := func(raw string) error { _, err := object.ParseHostRun([]byte(raw)); return err }
+	host := func(raw string) error { _, err := object.ParseHost([]byte(raw)); return err }
+	const hostJSON = `{"kind":"SSHHost","metadata":{"name":"a","labels":{"x":"1","X":"2"}},"spec":{"user":"kpssh"},"status":{"a":1}}`
+	for name, tt := range map[string]struct {
+		parse    func(string) error
+		raw      string
+		old, new string
+		where    string // of the refusal; "ok" for none
+	}{
+		"as it is":                       {host, hostJSON, "", "", "ok"},
+		"labels that differ in case":     {host, hostJSON, `"2"`, `"1"`, "ok"},
+		"spec twice":                     {host, hostJSON, `"status":{`, `"spec":{"user":"root"},"status":{`, ""},
+		"Spec beside spec":               {host, hostJSON, `"status":{`, `"Spec":{"user":"root"},"status":{`, "spec"},
+		"spec in a long s":               {host, hostJSON, `"status":{`, `"ſpec":{"user":"root"},"status":{`, "spec"},
+		"spec twice, once escaped":       {host, hostJSON, `"status":{`, `"sp\u0065c":{"user":"root"},"status":{`, ""},
+		"user twice":                     {host, hostJSON, `"user":"kpssh"`, `"user":"kpssh","user":"root"`, "spec"},
+		"User beside user":               {host, hostJSON, `"user":"kpssh"`, `"user":"kpssh","User":"root"`, "spec.user"},
+		"a user that is a number":        {host, hostJSON, `"user":"kpssh"`, `"user":3`, "spec.user"},
+		"Name beside name":               {host, hostJSON, `"name":"a"`, `"name":"a","Name":"b"`, "metadata.name"},
+		"a label twice":                  {host, hostJSON, `"X"`, `"x"`, "labels"},
+		"twice within a list":            {host, hostJSON, `"status":{"a":1}`, `"status":{"a":[1,{"b":"}","c":{},"b":2}]}`, "a"},
+		"the same name at two levels":    {host, hostJSON, `"status":{"a":1}`, `"status":{"a":[1,{"a":{"a":[]}},{"a":"\\\""}]}`, "ok"},
+		"a class":                        {class, classJSON, "", "", "ok"},
+		"a class's vars twice":           {class, classJSON, `"vars":{`, `"vars":{},"vars":{`, "spec"},
+		"a var twice":                    {class, classJSON, `"dns":`, `"dns":"x","dns":`, "vars"},
+		"a var in two cases":             {class, classJSON, `"dns":`, `"DNS":"x","dns":`, "ok"},
+		"caBundle in two cases":          {class, classJSON, `"caBundle":`, `"cabundle":"x","caBundle":`, "spec.cluster.caBundle"},
+		"a class without a profile":      {class, classJSON, `{"name":"tls"}`, `{"name":""}`, "spec.joinProfileRef.name"},
+		"a profile ref of another type":  {class, classJSON, `{"name":"tls"}`, `"tls"`, "spec.joinProfileRef"},
+		"an operator in two cases":       {class, classJSON, `"operator":"In"`, `"operator":"In","Operator":"Exists"`, "spec.hostSelector.matchExpressions[0].operator"},
+		"vars of numbers":                {class, classJSON, `"10.0.0.10"`, `10`, "spec.vars"},
+		"base64 with bits left over":     {class, classJSON, `LS0tCg==`, `LS0tCh==`, "spec.cluster.caBundle"},
+		"a run":                          {run, runJSON, "", "", "ok"},
+		"a run without a profile":        {run, runJSON, `{"name":"tls"}`, `{}`, "spec"},
+		"a run of no phase":              {run, runJSON, `"phase":"join",`, ``, "spec"},
+		"a secret of another namespace":  {run, runJSON, `{"name":"s"}`, `{"name":"kube-system/s"}`, "spec.secretRef.name"},
+		"hostRef in two cases":           {run, runJSON, `"hostRef":`, `"hostref":{"name":"b"},"hostRef":`, "spec.hostRef"},
+		"conditions that are no list":    {run, runJSON, `[{"type":"Verified","status":"False"},{"type":"Succeeded","status":"Unknown"}]`, `1`, "status.conditions"},
+		"a condition in two spellings":   {run, runJSON, `"type":"Succeeded"`, `"type":"Succeeded","Type":"x"`, "status.conditions.type"},
+		"a final brace too many, unread": {host, hostJSON + "}", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw := strings.Replace(tt.raw, tt.old, tt.new, 1)
+			err := tt.parse(raw)
+			if tt.where == "ok" {
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				return
+			}
+			if e := decision.From(err); err == nil || e.Reason != decision.Malformed || e.Where != tt.where {
+				t.Errorf("got %v at %q, want Malformed at %q", err, e.Where, tt.where)
+			}
+		})
+	}
+}
+
+func TestDigests(t *testing.T) {
+	hash := func(text string) string { sum := sha256.Sum256([]byte(text)); return hex.EncodeToString(sum[:]) }
+	p, err := object.ParseJoinProfile([]byte(profileJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "sha256:" + hash("install "+hash("i\n")+"\njoin "+hash("j\n")+"\nleave "+hash("l\n")+"\n")
+	if p.Digest() != want {
+		t.Errorf("digest %s, not %s", p.Digest(), want)
+	}
+	const hostJSON = `{"kind":"SSHHost","metadata":{"name":"a","namespace":"pool"},"spec":{"user":"kpssh","address":"10.0.0.1","n":12345678901234567890}}`
+	digest, err := object.ContentDigest([]byte(hostJSON))
+	if want := "sha256:" + hash(`["pool","a","SSHHost",{"address":"10.0.0.1","execMode":"Raw","n":12345678901234567890,"port":22,"user":"kpssh"},"",false]`+"\n"); err != nil || digest != want {
+		t.Errorf("content digest %s, %v, not %s", digest, err, want)
+	}
+	for name, tt := range map[string]struct {
+		old, new string
+		same     bool
+	}{
+		"order":           {`"user":"kpssh","address":"10.0.0.1"`, `"address":"10.0.0.1", "user":"kpssh"`, true},
+		"an annotation":   {`"name":"a"`, `"name":"a","annotations":{"x":"y"}`, true},
+		"a default":       {`"user":"kpssh"`, `"user":"kpssh","port":22`, true},
+		"a null":          {`"user":"kpssh"`, `"user":"kpssh","shimCommand":null`, true},
+		"the status":      {`"spec"`, `"status":{},"spec"`, true},
+		"another port":    {`"user":"kpssh"`, `"user":"kpssh","port":23`, false},
+		"another name":    {`"name":"a"`, `"name":"b"`, false},
+		"elsewhere":       {`"pool"`, `"default"`, false},
+		"a class":         {`"name":"a"`, `"name":"a","labels":{"karpenter.dklesev.github.io/host-class":"x"}`, false},
+		"a digit":         {`12345678901234567890`, `12345678901234567891`, false},
+		"an empty string": {`"user":"kpssh"`, `"user":"kpssh","shimCommand":""`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := object.ContentDigest([]byte(strings.Replace(hostJSON, tt.old, tt.new, 1)))
+			if err != nil || (got == digest) != tt.same {
+				t.Errorf("digest %s of %s, %v", got, digest, err)
+			}
+		})
+	}
+	if _, err := object.ContentDigest([]byte(`{"kind":"Secret","spec":{}}`)); decision.From(err).Reason != decision.Malformed {
+		t.Errorf("a kind without a rule: %v", err)
+	}
+	if _, err := object.ContentDigest([]byte(`{"kind":"SSHHost"}`)); decision.From(err).Reason != decision.Malformed {
+		t.Errorf("no spec: %v", err)
+	}
+}
+
+func TestGuardedContentOfClassesAndRuns(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind, raw, old, new string
+		want                bool
+	}{
+		"a class's label":      {"SSHNodeClass", classJSON, `"name":"bm"`, `"name":"bm","labels":{"x":"y"}`, true},
+		"a class's var":        {"SSHNodeClass", classJSON, `10.0.0.10`, `10.0.0.11`, false},
+		"a run is cancelled":   {"HostRun", runJSON, `"phase"`, `"cancel":true,"phase"`, true},
+		"a run's TTL":          {"HostRun", runJSON, `"phase"`, `"ttlSecondsAfterFinished":1,"phase"`, true},
+		"a run's status":       {"HostRun", runJSON, `"Unknown"`, `"True"`, true},
+		"a run's node name":    {"HostRun", runJSON, `"nodeName":"n"`, `"nodeName":"m"`, false},
+		"a run's deadline":     {"HostRun", runJSON, `"phase"`, `"deadlineSeconds":1,"phase"`, false},
+		"a field that is new":  {"HostRun", runJSON, `"phase"`, `"Cancel":true,"phase"`, false},
+		"a name that is twice": {"HostRun", runJSON, `"nodeName":"n"`, `"nodeName":"n","nodeName":"n"`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := object.SameGuarded(tt.kind, []byte(tt.raw), []byte(strings.Replace(tt.raw, tt.old, tt.new, 1))); got != tt.want {
+				t.Errorf("SameGuarded = %v", got)
+			}
+		})
+	}
+}
+
+func TestALargeReviewIsReadQuickly(t *testing.T) {
+	script := strings.Repeat(`\u003c`, 262144)
+	raw := []byte(`{"kind":"SSHJoinProfile","metadata":{"name":"tls"},"spec":{"scripts":{"install":"` + script + `","join":"` + script + `","leave":"` + script + `","uninstall":"` + script + `"}}}`)
+	other := []byte(strings.Replace(string(raw), `"metadata"`, `"status":{},"metadata"`, 1))
+	start := time.Now()
+	if !object.SameGuarded("SSHJoinProfile", raw, other) {
+		t.Error("not the same")
+	}
+	if _, err := object.ParseJoinProfile(raw); err != nil {
+		t.Error(err)
+	}
+	took := time.Since(start)
+	t.Logf("%d MiB read in %s", (len(raw)+len(other))>>20, took)
+	if took > 5*time.Second { // far above, so that a busy machine does not fail it
+		t.Errorf("took %s", took)
+	}
+}
