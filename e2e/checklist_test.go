@@ -236,7 +236,7 @@ func patchOf(t *testing.T, p *harness.Poster, raw []byte) []harness.PatchOperati
 // TestThePatchIsTheLeastThereIs posts objects to the mutating half, and its own result once more.
 func TestThePatchIsTheLeastThereIs(t *testing.T) {
 	i := install(t)
-	p := i.poster(t, i.webhook.Address)
+	p := i.poster(t, i.at)
 	signed := profile(t, "p-patch", scripts(), signatures(t, i.signer, scripts()))
 	annotated := object{"annotations": object{"hostwarrant.dev/verdict": "Verified", "a": "b"}, "finalizers": []string{"example.com/hold"}, "labels": object{"c": "d"}}
 	for name, raw := range map[string][]byte{
@@ -323,7 +323,7 @@ func TestDryRunsLeaveNothingBehind(t *testing.T) {
 func TestOurOwnPodsNeedNoneOfUs(t *testing.T) {
 	i := install(t)
 	i.balancer.Set()
-	t.Cleanup(func() { i.balancer.Set(i.webhook.Address) })
+	t.Cleanup(func() { i.balancer.Set(i.at) })
 	i.refused503(t, profile(t, "p-nobody", scripts(), signatures(t, i.signer, scripts())))
 	for _, text := range []string{
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"trial","namespace":"hostwarrant-system"},"spec":{"containers":[{"name":"c","image":"x"}]}}`,
@@ -367,7 +367,7 @@ func TestReadyAsSoonAsThereIsAPolicy(t *testing.T) {
 // TestNamesMakeNoSeries posts objects of many names to a replica, and kinds that it does not judge.
 func TestNamesMakeNoSeries(t *testing.T) {
 	i := install(t)
-	p := i.poster(t, i.webhook.Address)
+	p := i.poster(t, i.at)
 	raw := string(profile(t, "p-series", scripts(), nil))
 	post := func(n int) {
 		body := reviewOf(t, admissionv1.Create, []byte(strings.Replace(raw, "p-series", fmt.Sprintf("p-series-%d", n), 1)), nil)
@@ -497,7 +497,7 @@ func TestServingCertificateIsOfTheConfiguration(t *testing.T) {
 			t.Errorf("%s: caBundle %s", w.Name, base64.StdEncoding.EncodeToString(w.ClientConfig.CABundle))
 		}
 	}
-	p, err := harness.NewPoster(i.webhook.Address, "other.svc", i.validating(t).Webhooks[0].ClientConfig.CABundle)
+	p, err := harness.NewPoster(i.at, "other.svc", i.validating(t).Webhooks[0].ClientConfig.CABundle)
 	must(t, err)
 	t.Cleanup(p.Close)
 	if _, _, err := p.Post(soon(t), "/validate", []byte("{}")); err == nil {

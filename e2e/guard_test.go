@@ -100,19 +100,29 @@ func guardTrustPolicy(t *testing.T, w *guardWorld) {
 			"spec": object{"document": document, "signatures": signatures},
 		})
 	}
-	w.inForce(t, policy, "the one TrustPolicy is named cluster", object("other", "x", armored), "create", "-f", "-")
-	w.denied(t, policy, "the one TrustPolicy is named cluster", object("other", "x", armored), "create", "-f", "-")
-	w.denied(t, policy, "spec.document is empty", object("cluster", " \n", armored), "create", "-f", "-")
-	w.denied(t, policy, "a signature is no armored SSH signature", object("cluster", "x", armored, "hello"), "create", "-f", "-")
+	chained := func(signature string) []byte {
+		return encode(t, map[string]any{
+			"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": map[string]any{"name": "cluster"},
+			"spec": map[string]any{"document": "x", "signatures": []string{armored}, "rootChain": []map[string]any{{"document": "y", "signatures": []string{signature}}}},
+		})
+	}
+	const empty, noSignature, kept = "spec.document is empty", "a signature is no armored SSH signature", "the TrustPolicy is not deleted while it guards"
+	w.inForce(t, policy, empty, object("cluster", " \n", armored), "create", "-f", "-")
+	if r := w.kubectl(t, object("other", "x", armored), "create", "-f", "-"); r.Code == 0 || !strings.Contains(r.Stderr, "named 'cluster'") {
+		t.Errorf("another name: exit %d: %s", r.Code, r.Stderr)
+	}
+	w.denied(t, policy, empty, object("cluster", " \n", armored), "create", "-f", "-")
+	w.denied(t, policy, noSignature, object("cluster", "x", armored, "hello"), "create", "-f", "-")
+	w.denied(t, policy, noSignature, chained("-----BEGIN SSH SIGNATURE-----\n"), "create", "-f", "-")
+	w.allowed(t, chained(armored), "create", "-f", "-", "--dry-run=server")
 	canary := object("hostwarrant-canary-0123456789abcdef", "x", armored)
-	w.denied(t, policy, "the one TrustPolicy is named cluster", canary, "create", "-f", "-")
 	w.allowed(t, canary, "create", "-f", "-", "--dry-run=server")
 	w.allowed(t, object("cluster", "x", armored), "create", "-f", "-")
-	w.denied(t, policy, "spec.document is empty", object("cluster", "\n", armored), "replace", "-f", "-")
+	w.denied(t, policy, empty, object("cluster", "\n", armored), "replace", "-f", "-")
 	w.allowed(t, object("cluster", "y", armored), "replace", "-f", "-")
 	w.allowed(t, nil, "label", "trustpolicy", "cluster", "team=a")
-	w.denied(t, policy, "the TrustPolicy is not deleted while it guards", nil, "delete", "trustpolicy", "cluster")
-	w.denied(t, policy, "the TrustPolicy is not deleted while it guards", nil, "delete", "--raw", "/apis/hostwarrant.dev/v1alpha1/trustpolicies")
+	w.denied(t, policy, kept, nil, "delete", "trustpolicy", "cluster")
+	w.denied(t, policy, kept, nil, "delete", "--raw", "/apis/hostwarrant.dev/v1alpha1/trustpolicies")
 	w.allowed(t, nil, append(as("admin", breakGlass), "delete", "trustpolicy", "cluster")...)
 }
 
@@ -136,7 +146,7 @@ func guardLedger(t *testing.T, w *guardWorld) {
 		return ledger(t, "profile.web", object{"profile": p})
 	}
 	w.inForce(t, policy, stranger, serial(5, "a", ""), "create", "-f", "-")
-	for _, name := range []string{"hostwarrant-webhook", "hostwarrant-relay", "hostwarrant-canary"} {
+	for _, name := range []string{"hostwarrant-webhook", "hostwarrant-relay"} { // the canary has a policy of its own
 		w.denied(t, policy, stranger, serial(5, "a", ""), append(as(account(name)), "create", "-f", "-")...)
 	}
 	w.denied(t, policy, stranger, serial(5, "a", ""), append(as("system:serviceaccount:other:hostwarrant-controller"), "create", "-f", "-")...)
@@ -202,10 +212,16 @@ func guardAnchor(t *testing.T, w *guardWorld) {
 	w.allowed(t, nil, append(in, "label", "configmap", "hostwarrant-anchor", "team=a")...)
 	t.Run("break-glass takes it away, and only a good one comes", func(t *testing.T) {
 		w.allowed(t, nil, slices.Concat(as("admin", breakGlass), in, []string{"delete", "configmap", "hostwarrant-anchor"})...)
-		w.denied(t, policy, immutable, anchor(func(o object) { delete(o, "immutable") }), "create", "-f", "-")
+		w.denied(t, policy, immutable, anchor(func(o object) { delete(o, "immutable") }), "create", "-f", "-", "--dry-run=server")
 		w.denied(t, policy, immutable, anchor(func(o object) { o["immutable"] = false }), "create", "-f", "-")
 		w.denied(t, policy, "the anchor holds roots and cluster-id", anchor(func(o object) { o["data"] = object{"roots": "x"} }), "create", "-f", "-")
-		w.allowed(t, anchor(func(object) {}), "create", "-f", "-")
+		// One from before this policy was there may be made immutable, as it is.
+		mutable := func(o object) { delete(o, "immutable") }
+		w.allowed(t, anchor(mutable), append(as("admin", breakGlass), "create", "-f", "-")...)
+		w.denied(t, policy, immutable, anchor(mutable), "replace", "-f", "-")
+		w.denied(t, policy, changed, anchor(func(o object) { o["data"] = object{"roots": "other", "cluster-id": "x"} }), "replace", "-f", "-")
+		w.denied(t, policy, changed, anchor(func(o object) { o["binaryData"] = object{"x": "AAAA"} }), "replace", "-f", "-")
+		w.allowed(t, anchor(func(object) {}), "replace", "-f", "-")
 	})
 	t.Run("near miss: another ConfigMap, another namespace", func(t *testing.T) {
 		w.allowed(t, nil, append(in, "create", "configmap", "hostwarrant-other", "--from-literal=a=b")...)
@@ -240,7 +256,7 @@ func guardCRDs(t *testing.T, w *guardWorld) {
 			},
 		})
 		w.allowed(t, other, "create", "-f", "-")
-		w.allowed(t, nil, "delete", "crd", "things.example.com")
+		w.allowed(t, nil, "delete", "crd", "things.example.com", "--wait=false")
 	})
 	w.allowed(t, nil, append(as("admin", breakGlass), "delete", "crd", "trustpolicies.hostwarrant.dev", "--dry-run=server")...)
 }
@@ -424,8 +440,8 @@ func guardStatic(t *testing.T, w *guardWorld) {
 			w.denied(t, "hostwarrant-"+name+".static.k8s.io", c.says, nil, c.args...)
 		}
 		w.denied(t, "hostwarrant-ledger.static.k8s.io", "only hostwarrant-controller writes a Ledger", ledger(t, "profile.x", object{"profile": object{"serial": 1, "digest": digest("a")}}), "create", "-f", "-")
-		w.denied(t, "hostwarrant-trust-policy.static.k8s.io", "the one TrustPolicy is named cluster",
-			encode(t, object{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": object{"name": "x"}, "spec": object{"document": "x", "signatures": []string{testkit.Sign(t, w.signer, "hostwarrant-policy", []byte("x"))}}}),
+		w.denied(t, "hostwarrant-trust-policy.static.k8s.io", "a signature is no armored SSH signature",
+			encode(t, object{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": object{"name": "cluster"}, "spec": object{"document": "x", "signatures": []string{"x"}}}),
 			"create", "-f", "-")
 	})
 	t.Run("the API takes none under such a name", func(t *testing.T) {

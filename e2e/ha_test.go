@@ -28,7 +28,7 @@ func (i *installation) replicas(t *testing.T, n int, flags ...string) *harness.R
 	defer cancel()
 	r, err := harness.StartReplicas(ctx, i.product, i.balancer, n, flags...)
 	t.Cleanup(func() {
-		i.balancer.Set(i.webhook.Address)
+		i.balancer.Set(i.at)
 		must(t, r.Close())
 	})
 	must(t, err)
@@ -313,7 +313,7 @@ func TestAPolicySwapIsSeenWhole(t *testing.T) {
 	i.usualPolicy(t)
 	other := testkit.NewSigner(t, "ed25519")
 	ours := reviewOf(t, admissionv1.Create, profile(t, "p", scripts(), signatures(t, i.signer, scripts())), nil)
-	p := i.poster(t, i.webhook.Address)
+	p := i.poster(t, i.at)
 	first, last := i.version, i.version+times(6, 20)
 	trusted := func(version int) bool { return (version-first)%2 == 0 } // by turns, beginning with the one in force
 	seen := map[int]int{}

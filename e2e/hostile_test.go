@@ -133,7 +133,7 @@ func TestAReviewOfTwelveMegabytesIsJudged(t *testing.T) {
 
 func TestFiftyMegabytesAreNotRead(t *testing.T) {
 	i := install(t)
-	p := i.poster(t, i.webhook.Address)
+	p := i.poster(t, i.at)
 	before := residentMiB(t, i.webhook.PID())
 	review := string(reviewOf(t, admissionv1.Create, profile(t, "p-huge", scripts(), signatures(t, i.signer, scripts())), nil))
 	for name, body := range map[string]string{
@@ -176,7 +176,7 @@ func residentMiB(t *testing.T, pid int) int {
 
 func TestSlowCallersBlockNobody(t *testing.T) {
 	i := install(t)
-	p := i.poster(t, i.webhook.Address)
+	p := i.poster(t, i.at)
 	const callers = 100
 	ended := make(chan error, callers)
 	for n := range callers {
@@ -220,7 +220,7 @@ func TestSlowCallersBlockNobody(t *testing.T) {
 // have let through.
 func TestJSONThatTwoReadersTakeDifferently(t *testing.T) {
 	i := install(t)
-	p := i.poster(t, i.webhook.Address)
+	p := i.poster(t, i.at)
 	signed := signatures(t, i.signer, scripts())
 	good, bad := profile(t, "p-json", scripts(), signed), profile(t, "p-json", join(func(s string) string { return s + "id\n" }), signed)
 	spec := func(raw []byte) string {
@@ -285,7 +285,7 @@ func rawReview(t *testing.T, operation string, raw, old []byte) []byte {
 
 func TestAnOldObjectThatIsMissingOrBrokenExemptsNothing(t *testing.T) {
 	i := install(t)
-	p := i.poster(t, i.webhook.Address)
+	p := i.poster(t, i.at)
 	bad, good := profile(t, "p-json", scripts(), nil), profile(t, "p-json", scripts(), signatures(t, i.signer, scripts()))
 	for name, old := range map[string]string{
 		"missing":       "",
@@ -318,7 +318,7 @@ func TestAnOldObjectThatIsMissingOrBrokenExemptsNothing(t *testing.T) {
 // TestReviewsThatAreNone: every fault gives a refusal, none an allowance.
 func TestReviewsThatAreNone(t *testing.T) {
 	i := install(t)
-	p := i.poster(t, i.webhook.Address)
+	p := i.poster(t, i.at)
 	good := string(reviewOf(t, admissionv1.Create, profile(t, "p-none", scripts(), signatures(t, i.signer, scripts())), nil))
 	for name, body := range map[string]string{
 		"empty":                  "",

@@ -36,7 +36,8 @@ type installation struct {
 	// balancer is where the API server finds the webhook; behind it is webhook alone, but for tests
 	// that put replicas there.
 	balancer   *harness.Balancer
-	webhook    *harness.Replica
+	webhook    *product.Program
+	at         string // where webhook answers
 	controller *product.Program
 	writer     *harness.Writer
 	// beforePolicy is what /readyz answered while there was no policy.
@@ -104,7 +105,7 @@ func (i *installation) startWebhook(ctx context.Context, t *testing.T) {
 	must(t, err)
 	started, err := i.product.StartWebhookAt(ctx, "hostwarrant-webhook", address)
 	must(t, err)
-	i.webhook = &harness.Replica{Program: started, Address: address}
+	i.webhook, i.at = started, address
 	i.balancer.Set(address)
 }
 

@@ -1,2 +1,3 @@
-// Package policies holds nothing but the test of the examples beside it.
+// Package policies carries the ValidatingAdmissionPolicies that the product installs, for the
+// controller, which compares the cluster with them; and the test of the examples beside them.
 package policies

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -17,16 +18,31 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/webhook/cabundle"
 	"github.com/hostwarrant/hostwarrant/webhook/policy"
+	"github.com/hostwarrant/hostwarrant/webhook/snapshot"
 )
 
 // leaseName is the Lease under which one replica of the controller acts.
 const leaseName = "hostwarrant-controller"
 
+// controlOptions are the flags of "control".
+type controlOptions struct {
+	options
+	injection       string
+	canaryInterval  time.Duration
+	rejudgeInterval time.Duration
+}
+
+// Who writes caBundle.
+const (
+	injectSelf     = "self"
+	injectExternal = "external"
+)
+
 func controlCommand(stderr io.Writer) *cobra.Command {
-	o := &options{}
+	o := &controlOptions{}
 	c := &cobra.Command{
 		Use:     "control",
-		Short:   "Keep the webhook configurations' caBundle current and report on the trust policy",
+		Short:   "Keep the ledger and caBundle, judge stored objects again, and show that admission is in the path",
 		Example: "  hostwarrant-webhook control --anchor /etc/hostwarrant/anchor",
 		Args:    usageArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -37,11 +53,31 @@ func controlCommand(stderr io.Writer) *cobra.Command {
 		},
 	}
 	o.register(c.Flags())
+	c.Flags().StringVar(&o.injection, "ca-injection", injectSelf, `who writes caBundle: "self" from the Secret of --serving-secret, or "external" (cert-manager's cainjector, or you)`)
+	c.Flags().DurationVar(&o.canaryInterval, "canary-interval", time.Minute, "how often a canary shows that admission is in the path, at least a second")
+	c.Flags().DurationVar(&o.rejudgeInterval, "rejudge-interval", 10*time.Minute, "how often stored objects are judged again though nothing changed, at least a second")
 	return c
 }
 
+func (o *controlOptions) check() error {
+	if o.injection != injectSelf && o.injection != injectExternal {
+		return usageError{fmt.Errorf("--ca-injection is %q, not %s or %s", o.injection, injectSelf, injectExternal)}
+	}
+	if o.canaryInterval < time.Second || o.rejudgeInterval < time.Second {
+		return usageError{fmt.Errorf("--canary-interval and --rejudge-interval are at least %s", time.Second)}
+	}
+	return o.options.check()
+}
+
+// Requests to the API server a second, and in a burst: a policy change may bring an event for each of
+// a thousand objects, within a minute.
+const (
+	controlQPS   = 100
+	controlBurst = 200
+)
+
 // control runs the controller until ctx ends.
-func control(ctx context.Context, o *options, stderr io.Writer) error {
+func control(ctx context.Context, o *controlOptions, stderr io.Writer) error {
 	log := newLogger(stderr)
 	anchor, err := policy.LoadAnchor(o.anchor)
 	if err != nil {
@@ -51,6 +87,7 @@ func control(ctx context.Context, o *options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	config.QPS, config.Burst = controlQPS, controlBurst
 	secret, err := o.servingSecret()
 	if err != nil {
 		return err
@@ -69,14 +106,22 @@ func control(ctx context.Context, o *options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := (&cabundle.Reconciler{Client: m.GetClient(), Secret: secret, Now: time.Now}).SetupWithManager(m); err != nil {
-		return err
+	if o.injection == injectSelf {
+		if err := (&cabundle.Reconciler{Client: m.GetClient(), Secret: secret, Now: time.Now}).SetupWithManager(m); err != nil {
+			return err
+		}
 	}
 	if err := (&policy.StatusReconciler{Client: m.GetClient(), Anchor: anchor, Now: time.Now}).SetupWithManager(m); err != nil {
 		return err
 	}
-	if err := m.Add(newHealthServer(o.healthAddress, func(*http.Request) error { return nil })); err != nil {
+	parts, err := (&controller{manager: m, anchor: anchor, namespace: secret.Namespace, options: o, log: log}).parts()
+	if err != nil {
 		return err
+	}
+	for _, part := range append(parts, newHealthServer(o.healthAddress, func(*http.Request) error { return nil })) {
+		if err := m.Add(part); err != nil {
+			return err
+		}
 	}
 	log.Info("starting", "clusterID", anchor.ClusterID, "anchor", anchor.Digest)
 	return m.Start(ctx)
@@ -86,6 +131,7 @@ func control(ctx context.Context, o *options, stderr io.Writer) error {
 func controlCache(secret types.NamespacedName) cache.Options {
 	configurations := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", cabundle.ConfigurationName)}
 	o := policy.CacheOptions()
+	o.DefaultTransform = snapshot.Slim
 	o.ByObject[&admissionregistrationv1.ValidatingWebhookConfiguration{}] = configurations
 	o.ByObject[&admissionregistrationv1.MutatingWebhookConfiguration{}] = configurations
 	o.ByObject[&corev1.Secret{}] = cache.ByObject{

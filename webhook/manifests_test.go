@@ -128,9 +128,9 @@ func TestShippedWebhookConfigurationsLeaveNoWayAround(t *testing.T) {
 	slices.Sort(guarded)
 	want := []string{
 		"/mutate CREATE sshhosts", "/mutate UPDATE sshhosts",
-		"/validate CREATE sshhosts", "/validate CREATE sshjoinprofiles", "/validate CREATE trustpolicies",
-		"/validate DELETE trustpolicies",
-		"/validate UPDATE sshhosts", "/validate UPDATE sshjoinprofiles", "/validate UPDATE trustpolicies",
+		"/validate CREATE hostruns", "/validate CREATE sshhosts", "/validate CREATE sshjoinprofiles", "/validate CREATE sshnodeclasses", "/validate CREATE trustpolicies",
+		"/validate DELETE sshjoinprofiles", "/validate DELETE trustpolicies",
+		"/validate UPDATE hostruns", "/validate UPDATE sshhosts", "/validate UPDATE sshjoinprofiles", "/validate UPDATE sshnodeclasses", "/validate UPDATE trustpolicies",
 	}
 	if !slices.Equal(guarded, want) {
 		t.Errorf("judged are %q; want %q", guarded, want)

@@ -124,7 +124,8 @@ func (p *Product) writeAnchor(ctx context.Context) error {
 	if err != nil || made.Code != 0 {
 		return fmt.Errorf("writing the anchor: %v %s", err, made.Stderr)
 	}
-	return p.apply(ctx, strings.NewReader(made.Stdout), "-f", "-")
+	// Immutable, as the shipped example is: nothing else is taken.
+	return p.apply(ctx, strings.NewReader("immutable: true\n"+made.Stdout), "-f", "-")
 }
 
 func (p *Product) apply(ctx context.Context, stdin io.Reader, args ...string) error {

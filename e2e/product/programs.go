@@ -43,6 +43,11 @@ func (p *Product) StartController(ctx context.Context) (*Program, error) {
 	return p.start(ctx, "hostwarrant-controller", "hostwarrant-webhook", "control")
 }
 
+// StartControllerWith is StartController with flags added to the usual ones.
+func (p *Product) StartControllerWith(ctx context.Context, flags ...string) (*Program, error) {
+	return p.start(ctx, "hostwarrant-controller", "hostwarrant-webhook", append([]string{"control"}, flags...)...)
+}
+
 // StartRelay starts the relay.
 func (p *Product) StartRelay(ctx context.Context) (*Program, error) {
 	return p.start(ctx, "hostwarrant-relay", "hostwarrant-relay")

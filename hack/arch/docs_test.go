@@ -158,7 +158,7 @@ func TestEachDependencyIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mods := []goMod{readGoMod(t, "."), readGoMod(t, "tools"), readGoMod(t, "tools/kustomize"), readGoMod(t, "e2e/cluster")}
+	mods := []goMod{readGoMod(t, "."), readGoMod(t, "tools"), readGoMod(t, "tools/kustomize"), readGoMod(t, "e2e/cluster"), readGoMod(t, "e2e/certmanager")}
 	for _, dependency := range unexplained(string(page), mods...) {
 		t.Errorf("docs/dependencies.md does not say why %s", dependency)
 	}

@@ -54,7 +54,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	typed.Status.ObservedGeneration = typed.Generation
-	return reconcile.Result{RequeueAfter: again}, r.Client.Status().Patch(ctx, &typed, client.MergeFrom(was))
+	return reconcile.Result{RequeueAfter: again}, r.Client.Status().Patch(ctx, &typed, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})) // others write conditions too
 }
 
 // judge returns the condition, and when to look again although nobody wrote.

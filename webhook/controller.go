@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/webhook/canary"
+	"github.com/hostwarrant/hostwarrant/webhook/drift"
+	"github.com/hostwarrant/hostwarrant/webhook/ledger"
+	"github.com/hostwarrant/hostwarrant/webhook/metrics"
+	"github.com/hostwarrant/hostwarrant/webhook/notice"
+	"github.com/hostwarrant/hostwarrant/webhook/policy"
+	"github.com/hostwarrant/hostwarrant/webhook/refresh"
+	"github.com/hostwarrant/hostwarrant/webhook/rejudge"
+	"github.com/hostwarrant/hostwarrant/webhook/report"
+	"github.com/hostwarrant/hostwarrant/webhook/snapshot"
+)
+
+// controller puts the parts of "control" together.
+type controller struct {
+	manager   manager.Manager
+	anchor    policy.Anchor
+	namespace string
+	options   *controlOptions
+	log       *slog.Logger
+}
+
+// parts are what runs beside the reconcilers: what follows policy and objects runs in every replica,
+// what writes runs in the leader alone.
+func (c *controller) parts() ([]manager.Runnable, error) {
+	m := c.manager
+	counters, err := metrics.New(crmetrics.Registry, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	t := trusted{policies: policy.New(c.anchor, counters, c.log)}
+	t.stored = snapshot.New(m.GetCache(), m.GetRESTMapper(), t.policies.Remember, c.log)
+	feed := &policy.Feed{
+		Holder: t.policies, Cache: m.GetCache(), Log: c.log,
+		Identify: clusterUID(m.GetAPIReader()), LedgerRead: t.stored.LedgerRead,
+	}
+	events := &notice.Events{Client: m.GetClient(), Log: c.log, Now: time.Now}
+	conditions := &notice.Conditions{Client: m.GetClient(), Reader: m.GetAPIReader(), Now: time.Now}
+	scanner, err := c.scanner(t, events, conditions)
+	if err != nil {
+		return nil, err
+	}
+	watch := &rejudge.Watch{Cache: m.GetCache(), Mapper: m.GetRESTMapper(), Scanner: scanner, Log: c.log}
+	monitor, err := c.monitor(events, conditions)
+	if err != nil {
+		return nil, err
+	}
+	return []manager.Runnable{t.stored, feed, scanner, watch, monitor}, nil
+}
+
+// scanner keeps the ledger and judges stored objects again.
+func (c *controller) scanner(t trusted, events *notice.Events, conditions *notice.Conditions) (*rejudge.Scanner, error) {
+	m := c.manager
+	source, err := rejudge.NewAPI(m.GetConfig(), m.GetHTTPClient(), m.GetRESTMapper())
+	if err != nil {
+		return nil, err
+	}
+	counters, err := rejudge.NewMetrics(crmetrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := refresh.NewCounts(crmetrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	tell := func(ctx context.Context, reason, message string) {
+		c.log.Error(message, "reason", reason)
+		events.Warning(ctx, rejudge.PolicyReference(), reason, message)
+	}
+	keeper := ledger.New(m.GetClient(), m.GetAPIReader(), c.anchor, tell, c.log)
+	return (&rejudge.Scanner{
+		Source: source, Trust: judging{t, m.GetClient()}, Ledger: keeper, Events: events, Conditions: conditions,
+		Report:  &report.Writer{Client: m.GetClient(), Reader: m.GetAPIReader(), Mapper: m.GetRESTMapper()},
+		Hosts:   &refresh.Refresher{Client: m.GetClient(), Rendered: keeper.Rendered, Warning: events.Warning, Counts: lists},
+		Metrics: counters, Log: c.log, Now: time.Now, Interval: c.options.rejudgeInterval,
+	}).Init(), nil
+}
+
+// monitor shows that admission is in the path.
+func (c *controller) monitor(events *notice.Events, conditions *notice.Conditions) (*canary.Monitor, error) {
+	m := c.manager
+	shipped, err := drift.Shipped(c.namespace)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := discovery.NewDiscoveryClientForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	counters, err := canary.NewMetrics(crmetrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	prober := &canary.Prober{
+		Config: m.GetConfig(), Client: m.GetClient(), Reader: m.GetAPIReader(), Discovery: asked, Namespace: c.namespace, Now: time.Now,
+	}
+	return &canary.Monitor{
+		Probe: prober.Probe, Drift: (&drift.Checker{Reader: m.GetAPIReader(), Shipped: shipped}).Check,
+		Set: conditions.Set, Warning: events.Warning, Normal: events.Normal,
+		Metrics: counters, Log: c.log, Interval: c.options.canaryInterval,
+	}, nil
+}
+
+// judging is what stored objects are judged by.
+type judging struct {
+	trusted
+	client client.Client
+}
+
+// Snapshot is what is trusted at now, once everything has been read.
+func (j judging) Snapshot(now time.Time) (verify.Snapshot, error) {
+	s, err := j.policies.Snapshot(now)
+	s.Stored = j.stored
+	if err != nil {
+		return s, err
+	}
+	return s, j.stored.Ready()
+}
+
+// Chain is that of the stored trust policy: none where there is no such object.
+func (j judging) Chain(ctx context.Context) ([]statement.Signed, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(object.KindTrustPolicy))
+	err := j.client.Get(ctx, client.ObjectKey{Name: v1alpha1.TrustPolicyName}, u)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the stored trust policy: %w", err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	raw, err := u.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	p, err := object.ParseTrustPolicy(raw)
+	if err != nil {
+		return nil, nil // what is in force came from elsewhere, or from before
+	}
+	return p.Signed().Chain, nil
+}
