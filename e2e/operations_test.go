@@ -150,13 +150,18 @@ func TestDocumentedOperations(t *testing.T) {
 				t.Errorf("the audit log records %q as deleted of %s; want %s", got, resource, want)
 			}
 		}
+		eventually(t, "the alarm", func() bool { return strings.HasPrefix(w.inPath(t), "False ") })
 		w.stays(t)
+		if got := w.inPath(t); !strings.HasPrefix(got, "False ") {
+			t.Errorf("the alarm went off by itself: %s", got)
+		}
 	})
 	t.Run("close up", func(t *testing.T) {
 		began := time.Now()
 		w.follow(t, documented(t, "break-glass.md", "Put the guards back"))
 		w.succeeds(t, nil, "delete", "sshjoinprofile", "emergency")
 		w.refused(t, unsigned, []string{"create", "-f", "-"}, "SSHJoinProfile/emergency: install: Unsigned: ")
+		eventually(t, "the alarm to end", func() bool { return strings.HasPrefix(w.inPath(t), "True") })
 		took := time.Since(began)
 		if took > recoveryLimit {
 			t.Errorf("recovery took %s; promised are %s", took, recoveryLimit)
@@ -171,6 +176,13 @@ func TestDocumentedOperations(t *testing.T) {
 		w.uninstall(t)
 		t.Logf("uninstalled in %s", time.Since(began).Round(100*time.Millisecond))
 	})
+}
+
+// inPath is "status reason: message" of the condition by which a lost guard is told.
+func (w *operationsWorld) inPath(t *testing.T) string {
+	t.Helper()
+	return w.succeeds(t, nil, "get", "trustpolicy", "cluster", "-o",
+		`jsonpath={range .status.conditions[?(@.type=="AdmissionInPath")]}{.status} {.reason}: {.message}{end}`).Stdout
 }
 
 // stays shows for a while that nothing of ours puts back what was removed.

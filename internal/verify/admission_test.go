@@ -114,11 +114,25 @@ func runTree(namespace string, spec tree) tree {
 	return tree{"apiVersion": object.GroupHostwarrant + "/v1alpha1", "kind": object.KindHostRun, "metadata": tree{"name": "run", "namespace": namespace}, "spec": all}
 }
 
+// partOf is an object inside another, empty where there is none.
+func partOf(o tree, name string) tree {
+	if part, ok := o[name].(tree); ok {
+		return part
+	}
+	return tree{}
+}
+
+// textOf is a text field, empty where there is none.
+func textOf(o tree, name string) string {
+	if text, ok := o[name].(string); ok {
+		return text
+	}
+	return ""
+}
+
 // set returns a copy with one field of a part set, or removed where the value is nil.
 func set(o tree, part, name string, value any) tree {
-	was, _ := o[part].(tree)
-	inner := tree{}
-	maps.Copy(inner, was)
+	inner := maps.Clone(partOf(o, part))
 	inner[name] = value
 	if value == nil {
 		delete(inner, name)
@@ -134,10 +148,8 @@ func request(t *testing.T, op verify.Operation, o, old tree) verify.Request {
 	if o == nil {
 		named = old
 	}
-	meta, _ := named["metadata"].(tree)
-	r := verify.Request{Operation: op, Kind: fmt.Sprint(named["kind"])}
-	r.Name, _ = meta["name"].(string)
-	r.Namespace, _ = meta["namespace"].(string)
+	meta := partOf(named, "metadata")
+	r := verify.Request{Operation: op, Kind: textOf(named, "kind"), Name: textOf(meta, "name"), Namespace: textOf(meta, "namespace")}
 	if o != nil {
 		r.Object = encode(t, o)
 	}
@@ -150,9 +162,11 @@ func request(t *testing.T, op verify.Operation, o, old tree) verify.Request {
 func (c *court) create(o tree) verify.Answer {
 	return verify.Admission(c.s, request(c.t, verify.Create, o, nil))
 }
+
 func (c *court) update(old, o tree) verify.Answer {
 	return verify.Admission(c.s, request(c.t, verify.Update, o, old))
 }
+
 func (c *court) remove(old tree) verify.Answer {
 	return verify.Admission(c.s, request(c.t, verify.Delete, nil, old))
 }
@@ -434,9 +448,9 @@ func TestHostsStandWhereThePolicyAllows(t *testing.T) {
 	wantAnswer(t, c.create(set(c.hostTree(), "metadata", "namespace", "tenant")), deny, decision.NamespaceRefused)
 	c.inside("classes: [default, small, large, bm], nodeNames: [\"*\"]}\n      pool: {classes: [default, ", "classes: [default], nodeNames: [\"*\"]}\n      pool: {classes: [")
 	wantAnswer(t, c.create(c.hostTree()), deny, decision.HostClassRefused)
-	document := testkit.PolicyDocument(c.signer)
-	at := strings.Index(document, "    namespaces:")
-	c.policy(document[:at] + document[strings.Index(document, "  thresholds:"):])
+	before, rest, _ := strings.Cut(testkit.PolicyDocument(c.signer), "    namespaces:")
+	_, after, _ := strings.Cut(rest, "  thresholds:")
+	c.policy(before + "  thresholds:" + after)
 	wantAnswer(t, c.create(c.hostTree()), deny, decision.NamespaceRefused)
 }
 
@@ -613,8 +627,13 @@ func TestDeletion(t *testing.T) {
 	}
 	c.held = &verify.Held{}
 	c.s.Stored, c.s.Now = c.held, testkit.Now()
-	c.warn()
 	installed("tls@4")
+	r := request(t, verify.Delete, nil, signed)
+	r.Name = "" // deletecollection
+	if a := verify.Admission(c.s, r); a.Decision.Reason != decision.InUse || !strings.HasPrefix(a.Decision.Message(), "SSHJoinProfile/tls: InUse: SSHHost pool/a needs it; hint: ") {
+		t.Errorf("got %s", a.Decision.Message())
+	}
+	c.warn()
 	wantAnswer(t, c.remove(signed), warn, decision.InUse)
 }
 

@@ -18,7 +18,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "hostwarrant_admission_in_path", Help: "1 where every canary of the kind was refused by the webhook, else 0. Kinds that are not served are absent.",
 		}, []string{"kind"}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hostwarrant_canary_total", Help: "Canaries by kind and result (seen, not-asked, unexpected, unreachable, stored).",
+			Name: "hostwarrant_canaries_sent_total", Help: "Canaries by kind and result (seen, not-asked, unexpected, unreachable, stored).",
 		}, []string{"kind", "result"}),
 		drift: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "hostwarrant_configuration_drift", Help: "Fields of live webhook configurations, policies and bindings that differ from what is shipped; a missing object counts once.",
