@@ -322,7 +322,9 @@ func TestControllerConvergesOnManyObjects(t *testing.T) {
 	start := time.Now()
 	w.createMany(t)
 	t.Logf("%d profiles and %d hosts created in %.0f s", many, many, time.Since(start).Seconds())
-	eventually(t, "all to be recorded", func() bool { return w.metric(t, `hostwarrant_objects{kind="SSHJoinProfile",reason="Verified",verdict="verified"}`) == strconv.Itoa(many) })
+	eventually(t, "all to be recorded", func() bool {
+		return w.metric(t, `hostwarrant_objects{kind="SSHJoinProfile",reason="Verified",verdict="verified"}`) == strconv.Itoa(many)
+	})
 
 	second := testkit.NewSigner(t, "ed25519")
 	for _, c := range []struct {
@@ -409,4 +411,3 @@ func (w *controlWorld) createMany(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
