@@ -46,7 +46,7 @@ func Kinds() []Kind {
 			"hostRef": named, "profileRef": named, "phase": "install", "cancel": true,
 		}},
 		{object.GroupHostwarrant, object.KindTrustPolicy, false, policy, map[string]any{
-			"document": "version: 0\n", "signatures": []any{"none"},
+			"document": "version: 0\n", "signatures": []any{"-----BEGIN SSH SIGNATURE-----\nnone\n-----END SSH SIGNATURE-----\n"},
 		}},
 	}
 }

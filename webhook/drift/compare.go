@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // maxFields bounds how many differences of one object are named.
@@ -64,7 +65,18 @@ func differ(path string, shipped, live any, found *[]string) {
 		}
 		return
 	}
+	if sameText(shipped, live) {
+		return
+	}
 	*found = append(*found, path+" differs from what is shipped")
+}
+
+// sameText reports whether two expressions differ in white space alone: kustomize and Helm fold lines
+// as they like, and CEL does not care.
+func sameText(shipped, live any) bool {
+	a, ok := shipped.(string)
+	b, is := live.(string)
+	return ok && is && slices.Equal(strings.Fields(a), strings.Fields(b))
 }
 
 // isDefault reports whether the API server fills in this value where a field is left out
