@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
+
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -214,8 +216,13 @@ func TestTrustPolicyInTheCluster(t *testing.T) {
 		}
 	})
 	t.Run("deletion", func(t *testing.T) {
-		i.refused(t, nil, []string{"delete", "trustpolicy", "cluster"}, "InUse")
-		i.refused(t, nil, []string{"delete", "trustpolicy", "--all"}, "InUse")
+		// The admission policy beside us is asked first; it answers also while we do not.
+		for _, args := range [][]string{{"delete", "trustpolicy", "cluster"}, {"delete", "trustpolicy", "--all"}} {
+			if r := i.kubectl(t, nil, args...); r.Code == 0 || !strings.Contains(r.Stderr, "the TrustPolicy is not deleted while it guards") {
+				t.Errorf("exit %d: %s", r.Code, r.Stderr)
+			}
+		}
+		asks(t, i.poster(t, i.at), reviewOf(t, admissionv1.Delete, nil, i.trustPolicy(t, i.document, i.root))).deny(t, "InUse")
 	})
 	t.Run("the controller reports it in force", func(t *testing.T) {
 		i.succeeds(t, nil, "wait", "--for=condition=InForce", "--timeout=30s", "trustpolicy", "cluster")

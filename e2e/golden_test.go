@@ -127,7 +127,6 @@ func (g *goldenPolicy) others(t *testing.T) []denial {
 		named("PolicyRollback", policy(replace(t, fmt.Sprintf("version: %d\n", g.i.version+1), "version: 1\n"), g.i.root)),
 		named("PolicyEquivocation", policy(replace(t, fmt.Sprintf("version: %d\n", g.i.version+1), fmt.Sprintf("version: %d\n", g.i.version)), g.i.root)),
 		named("SerialJump", policy(replace(t, fmt.Sprintf("version: %d\n", g.i.version+1), "version: 999999\n"), g.i.root)),
-		{"InUse", nil, []string{"delete", "trustpolicy", "cluster"}},
 		{"ModeDowngrade", nil, []string{"patch", "-n", "pool", "sshhost", "h-golden-stored", "--type=merge", "-p", `{"spec":{"execMode":"Raw"}}`}},
 	}
 }

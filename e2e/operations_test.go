@@ -150,7 +150,7 @@ func TestDocumentedOperations(t *testing.T) {
 				t.Errorf("the audit log records %q as deleted of %s; want %s", got, resource, want)
 			}
 		}
-		eventually(t, "the alarm", func() bool { return strings.HasPrefix(w.inPath(t), "False ") })
+		within(t, recoveryLimit, "the alarm", func() bool { return strings.HasPrefix(w.inPath(t), "False ") })
 		w.stays(t)
 		if got := w.inPath(t); !strings.HasPrefix(got, "False ") {
 			t.Errorf("the alarm went off by itself: %s", got)
@@ -161,7 +161,7 @@ func TestDocumentedOperations(t *testing.T) {
 		w.follow(t, documented(t, "break-glass.md", "Put the guards back"))
 		w.succeeds(t, nil, "delete", "sshjoinprofile", "emergency")
 		w.refused(t, unsigned, []string{"create", "-f", "-"}, "SSHJoinProfile/emergency: install: Unsigned: ")
-		eventually(t, "the alarm to end", func() bool { return strings.HasPrefix(w.inPath(t), "True") })
+		within(t, recoveryLimit, "the alarm to end", func() bool { return strings.HasPrefix(w.inPath(t), "True") })
 		took := time.Since(began)
 		if took > recoveryLimit {
 			t.Errorf("recovery took %s; promised are %s", took, recoveryLimit)
