@@ -60,6 +60,14 @@ test-fast: deps ## run the tests that need no cluster
 e2e: deps ## run the end-to-end tests only
 	@hack/test e2e
 
+.PHONY: e2e-ha
+e2e-ha: deps build ## run the tests with counts in full: 10,000 applies while replicas are ended, 1,000 dry runs, 1,000 stored objects
+	@E2E_FULL=1 hack/with-control-plane go test -count=1 -timeout 40m -v -run 'Replicas|TestAPolicy|TestLatency|TestDryRuns' ./e2e
+
+.PHONY: e2e-minors
+e2e-minors: deps ## run the admission tests on the API servers of three Kubernetes minors (built from source, once)
+	@hack/minors
+
 .PHONY: lint
 lint: ## check format, vet, staticcheck, golangci-lint, shellcheck, imports, modules, generated files
 	@hack/lint

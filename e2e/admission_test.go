@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
+
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -198,24 +200,29 @@ func TestTrustPolicyInTheCluster(t *testing.T) {
 		object []byte
 		says   string
 	}{
-		"signed by a signer":          {i.trustPolicy(t, policyDocument(t, 2, i.signer), i.signer), "PolicyUnsigned"},
+		"signed by a signer":          {i.trustPolicy(t, policyDocument(t, i.version+1, i.signer), i.signer), "PolicyUnsigned"},
 		"same version, other bytes":   {i.trustPolicy(t, i.document+"# more\n", i.root), "PolicyEquivocation"},
-		"for another cluster":         {i.trustPolicy(t, strings.Replace(policyDocument(t, 2, i.signer), "e2e: {}", "prod: {}", 1), i.root), "PolicyWrongCluster"},
-		"a threshold that is nothing": {i.trustPolicy(t, strings.Replace(policyDocument(t, 2, i.signer), "thresholds: {}", "thresholds: {join: 0}", 1), i.root), "PolicyMalformed"},
+		"for another cluster":         {i.trustPolicy(t, strings.Replace(policyDocument(t, i.version+1, i.signer), "e2e: "+clusterEntry, "prod: {}", 1), i.root), "PolicyWrongCluster"},
+		"a threshold that is nothing": {i.trustPolicy(t, strings.Replace(policyDocument(t, i.version+1, i.signer), "thresholds: {}", "thresholds: {join: 0}", 1), i.root), "PolicyMalformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i.refused(t, c.object, []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, "TrustPolicy/cluster: ", c.says)
 		})
 	}
 	t.Run("unsigned, refused by the schema already", func(t *testing.T) {
-		r := i.kubectl(t, i.trustPolicy(t, policyDocument(t, 2, i.signer)), "apply", "--server-side", "--force-conflicts", "-f", "-")
+		r := i.kubectl(t, i.trustPolicy(t, policyDocument(t, i.version+1, i.signer)), "apply", "--server-side", "--force-conflicts", "-f", "-")
 		if r.Code == 0 || !strings.Contains(r.Stderr, "spec.signatures in body should have at least 1 items") {
 			t.Errorf("exit %d: %s", r.Code, r.Stderr)
 		}
 	})
 	t.Run("deletion", func(t *testing.T) {
-		i.refused(t, nil, []string{"delete", "trustpolicy", "cluster"}, "InUse")
-		i.refused(t, nil, []string{"delete", "trustpolicy", "--all"}, "InUse")
+		// The admission policy beside us is asked first; it answers also while we do not.
+		for _, args := range [][]string{{"delete", "trustpolicy", "cluster"}, {"delete", "trustpolicy", "--all"}} {
+			if r := i.kubectl(t, nil, args...); r.Code == 0 || !strings.Contains(r.Stderr, "the TrustPolicy is not deleted while it guards") {
+				t.Errorf("exit %d: %s", r.Code, r.Stderr)
+			}
+		}
+		asks(t, i.poster(t, i.at), reviewOf(t, admissionv1.Delete, nil, i.trustPolicy(t, i.document, i.root))).deny(t, "InUse")
 	})
 	t.Run("the controller reports it in force", func(t *testing.T) {
 		i.succeeds(t, nil, "wait", "--for=condition=InForce", "--timeout=30s", "trustpolicy", "cluster")
@@ -266,9 +273,7 @@ func TestWithoutTheWebhookNothingGuardedChanges(t *testing.T) {
 	t.Run("but finalizers and labels do", func(t *testing.T) {
 		i.succeeds(t, nil, "label", "sshjoinprofile", "p-restart", "team=b")
 	})
-	var err error
-	i.webhook, err = i.product.StartWebhook(t.Context())
-	must(t, err)
+	i.startWebhook(t.Context(), t)
 	must(t, i.webhook.Wait(t.Context(), "/readyz"))
 	i.refused(t, profile(t, "p-restart2", scripts(), nil), []string{"apply", "-f", "-"}, "Unsigned")
 	i.succeeds(t, good, "apply", "-f", "-")

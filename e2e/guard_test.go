@@ -146,7 +146,7 @@ func guardLedger(t *testing.T, w *guardWorld) {
 		return ledger(t, "profile.web", object{"profile": p})
 	}
 	w.inForce(t, policy, stranger, serial(5, "a", ""), "create", "-f", "-")
-	for _, name := range []string{"hostwarrant-webhook", "hostwarrant-relay", "hostwarrant-canary"} {
+	for _, name := range []string{"hostwarrant-webhook", "hostwarrant-relay"} { // the canary has a policy of its own
 		w.denied(t, policy, stranger, serial(5, "a", ""), append(as(account(name)), "create", "-f", "-")...)
 	}
 	w.denied(t, policy, stranger, serial(5, "a", ""), append(as("system:serviceaccount:other:hostwarrant-controller"), "create", "-f", "-")...)
@@ -212,10 +212,16 @@ func guardAnchor(t *testing.T, w *guardWorld) {
 	w.allowed(t, nil, append(in, "label", "configmap", "hostwarrant-anchor", "team=a")...)
 	t.Run("break-glass takes it away, and only a good one comes", func(t *testing.T) {
 		w.allowed(t, nil, slices.Concat(as("admin", breakGlass), in, []string{"delete", "configmap", "hostwarrant-anchor"})...)
-		w.denied(t, policy, immutable, anchor(func(o object) { delete(o, "immutable") }), "create", "-f", "-")
+		w.denied(t, policy, immutable, anchor(func(o object) { delete(o, "immutable") }), "create", "-f", "-", "--dry-run=server")
 		w.denied(t, policy, immutable, anchor(func(o object) { o["immutable"] = false }), "create", "-f", "-")
 		w.denied(t, policy, "the anchor holds roots and cluster-id", anchor(func(o object) { o["data"] = object{"roots": "x"} }), "create", "-f", "-")
-		w.allowed(t, anchor(func(object) {}), "create", "-f", "-")
+		// One from before this policy was there may be made immutable, as it is.
+		mutable := func(o object) { delete(o, "immutable") }
+		w.allowed(t, anchor(mutable), append(as("admin", breakGlass), "create", "-f", "-")...)
+		w.denied(t, policy, immutable, anchor(mutable), "replace", "-f", "-")
+		w.denied(t, policy, changed, anchor(func(o object) { o["data"] = object{"roots": "other", "cluster-id": "x"} }), "replace", "-f", "-")
+		w.denied(t, policy, changed, anchor(func(o object) { o["binaryData"] = object{"x": "AAAA"} }), "replace", "-f", "-")
+		w.allowed(t, anchor(func(object) {}), "replace", "-f", "-")
 	})
 	t.Run("near miss: another ConfigMap, another namespace", func(t *testing.T) {
 		w.allowed(t, nil, append(in, "create", "configmap", "hostwarrant-other", "--from-literal=a=b")...)

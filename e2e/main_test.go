@@ -5,20 +5,23 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/hostwarrant/hostwarrant/e2e/harness"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
-var shared lab.Shared
+var shared = lab.Shared{Options: lab.ControlPlaneOptions{Audit: true}}
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
@@ -30,10 +33,20 @@ type installation struct {
 	cp           *lab.ControlPlane
 	product      *product.Product
 	root, signer testkit.Signer
-	webhook      *product.Program
+	// balancer is where the API server finds the webhook; behind it is webhook alone, but for tests
+	// that put replicas there.
+	balancer   *harness.Balancer
+	webhook    *product.Program
+	at         string // where webhook answers
+	controller *product.Program
+	writer     *harness.Writer
 	// beforePolicy is what /readyz answered while there was no policy.
 	beforePolicy string
-	document     string
+	// readyAfter is how long after it was stored the first policy was in force.
+	readyAfter time.Duration
+	// document is the policy in force, version its number.
+	document string
+	version  int
 }
 
 var (
@@ -46,8 +59,8 @@ func install(t *testing.T) *installation {
 	t.Helper()
 	cp := shared.ControlPlane(t)
 	installOnce.Do(func() {
-		i := &installation{cp: cp, root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519")}
-		i.document = policyDocument(t, 1, i.signer)
+		i := &installation{cp: cp, root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519"), version: 1}
+		i.document = policyDocument(t, i.version, i.signer)
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
 		i.start(ctx, t)
@@ -67,17 +80,33 @@ func (i *installation) start(ctx context.Context, t *testing.T) {
 		UpstreamCRDs: upstreamCRDs(t),
 	})
 	must(t, err)
-	i.webhook, err = i.product.StartWebhook(ctx)
+	i.writer, err = harness.NewWriter(i.cp.RESTConfig())
 	must(t, err)
+	i.balancer, err = harness.NewBalancer(ctx, net.JoinHostPort(i.product.Addr().String(), "9443"))
+	must(t, err)
+	i.startWebhook(ctx, t)
 	eventually(t, "the webhook to have looked for a policy", func() bool {
 		_, i.beforePolicy = get(t, i.webhook.Health+"/readyz")
 		return !strings.Contains(i.beforePolicy, "SnapshotUnavailable")
 	})
-	_, err = i.product.StartController(ctx)
+	i.controller, err = i.product.StartController(ctx)
 	must(t, err)
 	file := testkit.WriteFile(t, t.TempDir(), "policy.json", i.trustPolicy(t, i.document, i.root))
 	must(t, i.product.ApplyPolicy(ctx, file))
+	stored := time.Now()
 	must(t, i.webhook.Wait(ctx, "/readyz"))
+	i.readyAfter = in(stored)
+}
+
+// startWebhook starts the one replica and puts it behind the balancer, alone.
+func (i *installation) startWebhook(ctx context.Context, t *testing.T) {
+	t.Helper()
+	address, err := harness.FreeAddress(i.product.Addr().String())
+	must(t, err)
+	started, err := i.product.StartWebhookAt(ctx, "hostwarrant-webhook", address)
+	must(t, err)
+	i.webhook, i.at = started, address
+	i.balancer.Set(address)
 }
 
 // upstreamCRDs is the directory of karpenter-provider-ssh's own CRDs, which lies beside a checkout
@@ -94,14 +123,19 @@ func upstreamCRDs(t *testing.T) string {
 	return dir
 }
 
+// clusterEntry is what the tests' policy says of the cluster.
+const clusterEntry = `{endpoints: ["` + ownEndpoint + `"]}`
+
 // policyDocument is the tests' policy for this cluster, in force since yesterday.
 func policyDocument(t *testing.T, version int, signers ...testkit.Signer) string {
 	t.Helper()
 	now := time.Now().UTC()
 	document := testkit.PolicyDocument(signers...)
 	for old, changed := range map[string]string{
-		"version: 3":             "version: " + string(rune('0'+version)),
-		"any: {}":                "e2e: {}",
+		"version: 3": "version: " + strconv.Itoa(version),
+		"any: {}":    "e2e: " + clusterEntry,
+		`default: {classes: [default, small, large, bm], nodeNames: ["*"]}`: `farm: {classes: [default], nodeNames: ["farm-*"]}`,
+		`pool: {classes: [default, small, large, bm], nodeNames: ["*"]}`:    `pool: {classes: [default, bm], nodeNames: ["pool-*"]}`,
 		`"2026-11-29T00:00:00Z"`: `"` + now.Add(-24*time.Hour).Format(time.RFC3339) + `"`,
 		`"2027-05-29T00:00:00Z"`: `"` + now.Add(90*24*time.Hour).Format(time.RFC3339) + `"`,
 	} {

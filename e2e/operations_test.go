@@ -139,6 +139,7 @@ func TestDocumentedOperations(t *testing.T) {
 	w := newOperationsWorld(t)
 	unsigned := profile(t, "emergency", scripts(), nil)
 	w.refused(t, unsigned, []string{"create", "-f", "-"}, "SSHJoinProfile/emergency: install: Unsigned: ")
+	within(t, recoveryLimit, "admission to be known to be in the path", func() bool { return strings.HasPrefix(w.inPath(t), "True") })
 	t.Run("break-glass", func(t *testing.T) {
 		w.follow(t, documented(t, "break-glass.md", "Remove the guards"))
 		eventually(t, "the unsigned profile to be admitted", func() bool { return w.kubectl(t, unsigned, "create", "-f", "-").Code == 0 })
@@ -150,13 +151,25 @@ func TestDocumentedOperations(t *testing.T) {
 				t.Errorf("the audit log records %q as deleted of %s; want %s", got, resource, want)
 			}
 		}
+		within(t, recoveryLimit, "the alarm", func() bool { return strings.HasPrefix(w.inPath(t), "False ") })
 		w.stays(t)
+		if got := w.inPath(t); !strings.HasPrefix(got, "False ") {
+			t.Errorf("the alarm went off by itself: %s", got)
+		}
 	})
 	t.Run("close up", func(t *testing.T) {
 		began := time.Now()
 		w.follow(t, documented(t, "break-glass.md", "Put the guards back"))
 		w.succeeds(t, nil, "delete", "sshjoinprofile", "emergency")
 		w.refused(t, unsigned, []string{"create", "-f", "-"}, "SSHJoinProfile/emergency: install: Unsigned: ")
+		last := w.inPath(t)
+		for strings.HasPrefix(last, "False") && time.Since(began) < recoveryLimit {
+			time.Sleep(500 * time.Millisecond)
+			last = w.inPath(t)
+		}
+		if !strings.HasPrefix(last, "True") {
+			t.Errorf("the alarm does not end: %s", last)
+		}
 		took := time.Since(began)
 		if took > recoveryLimit {
 			t.Errorf("recovery took %s; promised are %s", took, recoveryLimit)
@@ -171,6 +184,13 @@ func TestDocumentedOperations(t *testing.T) {
 		w.uninstall(t)
 		t.Logf("uninstalled in %s", time.Since(began).Round(100*time.Millisecond))
 	})
+}
+
+// inPath is "status reason: message" of the condition by which a lost guard is told.
+func (w *operationsWorld) inPath(t *testing.T) string {
+	t.Helper()
+	return w.succeeds(t, nil, "get", "trustpolicy", "cluster", "-o",
+		`jsonpath={range .status.conditions[?(@.type=="AdmissionInPath")]}{.status} {.reason}: {.message}{end}`).Stdout
 }
 
 // stays shows for a while that nothing of ours puts back what was removed.

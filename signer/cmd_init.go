@@ -23,7 +23,7 @@ import (
 const policyTerm = 90 * 24 * time.Hour
 
 func (c *cli) initCommand() *cobra.Command {
-	var clusters []string
+	var clusters, namespaces []string
 	cmd := &cobra.Command{
 		Use:   "init DIR",
 		Short: "Make keys and a signed trust policy to start with",
@@ -32,17 +32,19 @@ root, root.pub, signer, signer.pub, trust-policy.yaml. The keys are Ed25519 with
 things out. Keep the root of a real cluster offline, and better on a FIDO2 token.
 
 The policy is for any cluster unless --cluster names some, is good for 90 days, enforces, wants one signature a phase
-and no warrant, and allows hosts with user kpssh, port 22 and the shim at /opt/kpssh/kpssh-shim.`,
+and no warrant, and allows hosts with user kpssh, port 22 and the shim at /opt/kpssh/kpssh-shim: those of class default,
+in the namespace default unless --namespace names others, with any profile and under any node name.`,
 		Example: `  hostwarrant init keys
   hostwarrant init keys --cluster prod-1=https://10.0.0.5:6443`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return c.init(args[0], clusters) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.init(args[0], clusters, namespaces) },
 	}
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "cluster id, with the URL of its API server if given: ID[=URL] (may be repeated; default any)")
+	cmd.Flags().StringArrayVarP(&namespaces, "namespace", "n", []string{"default"}, "namespace that may hold hosts (may be repeated)")
 	return cmd
 }
 
-func (c *cli) init(dir string, clusters []string) error {
+func (c *cli) init(dir string, clusters, namespaces []string) error {
 	root, err := keyring.Generate(c.rand, "hostwarrant root (for trying out, no passphrase)")
 	if err != nil {
 		return undecided(err)
@@ -52,7 +54,7 @@ func (c *cli) init(dir string, clusters []string) error {
 		return undecided(err)
 	}
 	expires := c.now().UTC().Truncate(time.Second).Add(policyTerm)
-	policy, err := c.firstPolicy(root, signer, clusters, expires)
+	policy, err := c.firstPolicy(root, signer, clusters, namespaces, expires)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (c *cli) init(dir string, clusters []string) error {
 		}
 		return undecided(err)
 	}
-	return c.explain(dir, root, signer, clusters, expires)
+	return c.explain(dir, root, signer, clusters, namespaces, expires)
 }
 
 // newDirectory makes a directory, or takes an empty one.
@@ -95,7 +97,7 @@ func newDirectory(dir string) (made bool, err error) {
 }
 
 // firstPolicy writes the TrustPolicy object, signed by the new root.
-func (c *cli) firstPolicy(root, signer *keyring.Pair, clusters []string, expires time.Time) ([]byte, error) {
+func (c *cli) firstPolicy(root, signer *keyring.Pair, clusters, namespaces []string, expires time.Time) ([]byte, error) {
 	names, id, err := clusterMap(clusters)
 	if err != nil {
 		return nil, err
@@ -113,8 +115,13 @@ joinProfiles:
   thresholds: {install: 1, join: 1, leave: 1, uninstall: 1}
   requireWarrant: false
   maxValidity: 90d
-  hosts: {users: [kpssh], ports: [22], shimCommands: [/opt/kpssh/kpssh-shim]}
-`, names, stamp(expires.Add(-policyTerm)), stamp(expires), key)
+  hosts:
+    users: [kpssh]
+    ports: [22]
+    shimCommands: [/opt/kpssh/kpssh-shim]
+    profiles: {default: ["*"]}
+    namespaces:
+%s`, names, stamp(expires.Add(-policyTerm)), stamp(expires), key, hostNamespaces(namespaces))
 	signature, err := sshsig.Sign(c.rand, root.Signer, trustpolicy.Namespace, []byte(document))
 	if err != nil {
 		return nil, refused("signing the policy", err)
@@ -130,6 +137,15 @@ joinProfiles:
 	}
 	return []byte(fmt.Sprintf("apiVersion: %s/v1alpha1\nkind: %s\nmetadata:\n  name: %s\nspec:\n  document: |\n%s  signatures:\n  - |\n%s",
 		object.GroupHostwarrant, object.KindTrustPolicy, object.TrustPolicyName, indentLines(document, 4), indentLines(string(signature), 4))), nil
+}
+
+// hostNamespaces writes one line for each namespace.
+func hostNamespaces(namespaces []string) string {
+	var b strings.Builder
+	for _, name := range namespaces {
+		fmt.Fprintf(&b, "      %q: {classes: [default], nodeNames: [\"*\"]}\n", name)
+	}
+	return b.String()
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -167,7 +183,7 @@ func clusterMap(clusters []string) (text, id string, err error) {
 	return string(out), first, nil
 }
 
-func (c *cli) explain(dir string, root, signer *keyring.Pair, clusters []string, expires time.Time) error {
+func (c *cli) explain(dir string, root, signer *keyring.Pair, clusters, namespaces []string, expires time.Time) error {
 	scope, named := "any cluster (--cluster names some)", ""
 	if len(clusters) > 0 {
 		scope = strings.Join(clusters, ", ")
@@ -178,11 +194,12 @@ func (c *cli) explain(dir string, root, signer *keyring.Pair, clusters []string,
 root    %[2]s  (no passphrase: for trying out)
 signer  %[3]s  (no passphrase: for trying out)
 policy  version 1, for %[4]s, mode enforce, good until %[5]s, one signature a phase, no warrant required
-        hosts: user kpssh, port 22, shim /opt/kpssh/kpssh-shim
+        hosts: user kpssh, port 22, shim /opt/kpssh/kpssh-shim, of class default in %[10]s,
+        any profile, any node name
 next    hostwarrant sign -i profile.yaml --key %[6]s
         hostwarrant verify profile.yaml --policy %[7]s --root %[8]s%[9]s
         kubectl apply -f %[7]s
 `, dir, sshsig.Fingerprint(root.Signer.PublicKey()), sshsig.Fingerprint(signer.Signer.PublicKey()), scope, stamp(expires),
-		filepath.Join(dir, "signer"), filepath.Join(dir, "trust-policy.yaml"), filepath.Join(dir, "root.pub"), named)
+		filepath.Join(dir, "signer"), filepath.Join(dir, "trust-policy.yaml"), filepath.Join(dir, "root.pub"), named, strings.Join(namespaces, ", "))
 	return c.print([]byte(text))
 }

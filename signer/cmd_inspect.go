@@ -28,6 +28,7 @@ func (c *cli) inspectCommand() *cobra.Command {
 		Short: "Show signers, digests and expiry, without judging",
 		Long: `inspect shows who claims to have signed what: for each phase the SHA-256 of the script, and for each signature the
 key, its namespace, and whether it covers the script as it stands; for a trust policy its version, term and signers.
+The content digest is what a waiver of a trust policy names, the profile digest what a reset names.
 
 It trusts nothing and refuses nothing: "covers: yes" says that some key signed these bytes, not that it may.`,
 		Example: `  hostwarrant inspect profile.yaml
@@ -206,6 +207,9 @@ func describeObject(f finding, o manifest.Object) finding {
 		f.Problem = err.Error()
 		return f
 	}
+	if digest, err := object.ContentDigest(raw); err == nil && o.Kind != object.KindTrustPolicy {
+		f.Facts = append(f.Facts, fact{"content digest", digest})
+	}
 	switch o.Kind {
 	case object.KindJoinProfile:
 		p, err := object.ParseJoinProfile(raw)
@@ -213,7 +217,7 @@ func describeObject(f finding, o manifest.Object) finding {
 			f.Problem = err.Error()
 			return f
 		}
-		f.Facts = append(f.Facts, fact{"version", p.Version})
+		f.Facts = append(f.Facts, fact{"profile digest", p.Digest()}, fact{"version", p.Version})
 		for _, phase := range p.Phases() {
 			f.Parts = append(f.Parts, describeScript(phase, []byte(p.Scripts[phase]), p.Signatures[phase]))
 		}
@@ -227,6 +231,20 @@ func describeObject(f finding, o manifest.Object) finding {
 		for _, line := range h.TrustedSigners {
 			f.Facts = append(f.Facts, fact{"trusted signer", keyName(line)})
 		}
+	case object.KindNodeClass:
+		class, err := object.ParseNodeClass(raw)
+		if err != nil {
+			f.Problem = err.Error()
+			return f
+		}
+		f.Facts = append(f.Facts, fact{"profile", class.Profile}, fact{"vars", strings.Join(sortedKeys(class.Vars), ", ")})
+	case object.KindHostRun:
+		run, err := object.ParseHostRun(raw)
+		if err != nil {
+			f.Problem = err.Error()
+			return f
+		}
+		f.Facts = append(f.Facts, fact{"runs", run.Phase + " of " + run.Profile + " on " + run.Host})
 	case object.KindTrustPolicy:
 		t, err := object.ParseTrustPolicy(raw)
 		if err != nil {

@@ -10,11 +10,11 @@ import (
 )
 
 func (c *cli) policyCommand() *cobra.Command {
-	return group("policy", "Sign, verify, compare and render trust policies",
+	return group("policy", "Sign, renew, verify, compare and render trust policies",
 		`  hostwarrant policy sign -i trust-policy.yaml --key root-2
   hostwarrant policy verify trust-policy.yaml --root roots.pub --cluster prod-1
   hostwarrant policy diff trust-policy.yaml next-policy.yaml`,
-		c.policySignCommand(), c.policyVerifyCommand(), c.policyShowCommand(), c.policyDiffCommand(), c.policyPackCommand(),
+		c.policySignCommand(), c.policyRenewCommand(), c.policyVerifyCommand(), c.policyShowCommand(), c.policyDiffCommand(), c.policyPackCommand(),
 		c.policyRenderCommand(), c.policyImportCommand(), c.policyExportCommand())
 }
 
@@ -56,8 +56,16 @@ func (c *cli) policyVerify(path string, t trust) error {
 	if !d.Allowed() {
 		return &failure{code: exitRefused}
 	}
+	c.sayExpiry(p)
 	c.sayNotEnforced(p)
 	return nil
+}
+
+// sayExpiry says in time that a policy ends.
+func (c *cli) sayExpiry(p *trustpolicy.Policy) {
+	if warning := verify.ExpiryWarning(p, c.now()); warning != "" {
+		c.say("warning", "%s", warning)
+	}
 }
 
 // sayNotEnforced names what looks like a rule and is none yet.

@@ -36,6 +36,7 @@ func (c *cli) policyShow(path string, t trust, format string) error {
 	if err != nil {
 		return err
 	}
+	c.sayExpiry(p)
 	v := viewOf(p, c.now())
 	if format == "json" {
 		return c.printJSON(v)

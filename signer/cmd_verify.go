@@ -6,16 +6,22 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
 
 func (c *cli) verifyCommand() *cobra.Command {
 	var t trust
-	var policy, format, profile string
+	var policy, format, profile, namespace string
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
 		Short: "Say what the cluster would say about objects in files",
-		Long: `verify judges SSHJoinProfile, SSHHost and TrustPolicy objects by a signed trust policy, with the cluster's own
-rules and words: what stands behind "denied the request: " when kubectl apply is refused is what verify prints.
+		Long: `verify judges SSHJoinProfile, SSHHost, SSHNodeClass, HostRun and TrustPolicy objects by a signed trust policy, with
+the cluster's own rules and words: what stands behind "denied the request: " when kubectl apply is refused is what verify
+prints. Each object is judged beside the others that are given: give a node class with its profile, a run with its host.
+What only the cluster knows, its ledger of serials and its nodes, is not asked here.
+
+What a waiver, an unguarded profile or a raw host of the policy excuses is "excused", with a warning that says until when.
 
 PATH is a YAML or JSON file of one or more objects (lists too), "-" for stdin, or a directory: of such files at any
 depth, or of phase scripts with detached signatures (join.sh and join.sh.sig). Other kinds are named on stderr and
@@ -40,13 +46,14 @@ Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, 
 			if err != nil {
 				return err
 			}
-			return c.verify(&judge{c: c, anchor: anchor, snapshot: snapshot, profile: profile}, paths, format)
+			return c.verify(&judge{c: c, anchor: anchor, snapshot: snapshot, profile: profile, namespace: namespace}, paths, format)
 		},
 	}
 	t.flags(cmd)
 	cmd.Flags().StringVar(&policy, "policy", "", "TrustPolicy object, or its document with signatures in FILE.sig (required)")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, json or sarif")
 	cmd.Flags().StringVar(&profile, "profile", "", "profile name of a directory of scripts (default: the directory's own name)")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of objects that name none, as in kubectl")
 	required(cmd, "policy")
 	return cmd
 }
@@ -56,6 +63,7 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 	if err != nil {
 		return err
 	}
+	j.snapshot.Stored = j.stored(inputs)
 	var all []verdict
 	shown := c.progress("verified", len(inputs))
 	var held holding
@@ -75,7 +83,7 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 			return &failure{code: exitRefused}
 		}
 	}
-	return held.missing(paths, "verify", "give files or directories that hold SSHJoinProfile, SSHHost or TrustPolicy objects, or phase scripts")
+	return held.missing(paths, "verify", "give files or directories that hold SSHJoinProfile, SSHHost, SSHNodeClass, HostRun or TrustPolicy objects, or phase scripts")
 }
 
 // row is a verdict in JSON (docs/cli.md).
@@ -116,7 +124,10 @@ func (c *cli) printVerdicts(all []verdict, format string) error {
 	}
 	for _, v := range all {
 		word := "refused"
-		if v.Decision.Allowed() {
+		switch {
+		case v.Decision.Allowed() && v.Decision.Reason != decision.Verified:
+			word = "excused"
+		case v.Decision.Allowed():
 			word = "verified"
 		}
 		if err := c.print([]byte(fmt.Sprintf("%s: %s: %s\n", place(v.Path, v.Document), word, v.Decision.Message()))); err != nil {

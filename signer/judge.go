@@ -22,6 +22,8 @@ type judge struct {
 	anchor   verify.Anchor
 	snapshot verify.Snapshot
 	profile  string // name for directories of scripts
+	// namespace is that of objects that name none.
+	namespace string
 }
 
 // verdict is a decision, where the object was found, and what the file tells beyond it.
@@ -93,18 +95,12 @@ func place(path, where string) string {
 }
 
 func guardedKinds() []string {
-	return []string{object.KindJoinProfile, object.KindHost, object.KindTrustPolicy}
+	return append(verify.Kinds(), object.KindTrustPolicy)
 }
 
 // isGuarded tells whether an object is of a kind that is judged.
 func isGuarded(o manifest.Object) bool {
-	switch o.Kind {
-	case object.KindJoinProfile, object.KindHost:
-		return o.Group() == object.GroupKPSSH
-	case object.KindTrustPolicy:
-		return o.Group() == object.GroupHostwarrant
-	}
-	return false
+	return slices.Contains(guardedKinds(), o.Kind) && o.Group() == object.GroupOf(o.Kind)
 }
 
 // object judges one object; false where its kind is not guarded.
@@ -128,52 +124,33 @@ func (j *judge) object(o manifest.Object) (verdict, bool) {
 
 // raw judges the JSON that the API server would get. It gives the profile too, where it is one.
 func (j *judge) raw(meta object.Meta, raw []byte) (decision.Decision, *object.JoinProfile) {
-	deny := func(err error) decision.Decision { return decision.From(err).Denied(meta.Kind, meta.Name) }
-	switch meta.Kind {
-	case object.KindJoinProfile:
-		p, err := object.ParseJoinProfile(raw)
-		if err != nil {
-			return deny(err), nil
-		}
-		return verify.JoinProfile(j.snapshot, p), p
-	case object.KindHost:
-		h, err := object.ParseHost(raw)
-		if err != nil {
-			return deny(err), nil
-		}
-		return verify.Host(j.snapshot, j.filled(h), nil), nil
-	case object.KindTrustPolicy:
+	if meta.Kind == object.KindTrustPolicy {
 		t, err := object.ParseTrustPolicy(raw)
 		if err != nil {
-			return deny(err), nil
+			return decision.From(err).Denied(meta.Kind, meta.Name), nil
 		}
 		_, d := verify.TrustPolicy(j.anchor, j.snapshot.Policy, t, j.snapshot.Now)
 		return d, nil
-	default:
-		return decision.Errorf(decision.KindMismatch, "is of no kind that is guarded").Denied(meta.Kind, meta.Name), nil
 	}
-}
-
-// filled does what the mutating webhook does before the validating one looks.
-func (j *judge) filled(h *object.Host) *object.Host {
-	signers, _ := verify.FillSigners(j.snapshot, h)
-	if len(signers) == 0 {
-		return h
+	raw = j.filled(meta.Kind, j.placed(meta.Kind, raw))
+	r := verify.Request{Operation: verify.Create, Kind: meta.Kind, Name: meta.Name, Object: raw}
+	if named, err := object.ParseMeta(raw); err == nil {
+		r.Namespace = named.Namespace
 	}
-	c := *h
-	c.TrustedSigners = signers
-	return &c
+	d := verify.Admission(j.snapshot, r).Decision
+	if meta.Kind != object.KindJoinProfile {
+		return d, nil
+	}
+	p, err := object.ParseJoinProfile(raw)
+	if err != nil {
+		return d, nil //nolint:nilerr // the decision tells it
+	}
+	return d, p
 }
 
 // scripts judges a directory as the profile that sign would print for it.
 func (j *judge) scripts(d *scriptDir) (decision.Decision, *object.JoinProfile) {
-	name := j.profile
-	if name == "" {
-		name = d.profile()
-	}
-	if name == "" {
-		name = d.name
-	}
+	name := j.profileOf(d)
 	meta := object.Meta{Kind: object.KindJoinProfile, Name: name}
 	for _, phase := range slices.Sorted(maps.Keys(d.scripts)) {
 		// check: Malformed: JSON would quietly replace bytes that are not UTF-8, and other bytes would be judged
@@ -189,6 +166,17 @@ func (j *judge) scripts(d *scriptDir) (decision.Decision, *object.JoinProfile) {
 	// In the cluster there is a file to sign; here it is the directory.
 	decided.Hint = strings.Replace(decided.Hint, "hostwarrant sign -i FILE", "hostwarrant sign DIR", 1)
 	return decided, p
+}
+
+// profileOf is the name of the profile that a directory of scripts is.
+func (j *judge) profileOf(d *scriptDir) string {
+	if j.profile != "" {
+		return j.profile
+	}
+	if name := d.profile(); name != "" {
+		return name
+	}
+	return d.name
 }
 
 // unreadable refuses what may be read in more than one way, or not at all.

@@ -34,6 +34,9 @@ type policyView struct {
 	Ports       []int          `json:"ports"`
 	Shims       []string       `json:"shimCommands"`
 	Floors      []string       `json:"floors"`
+	Profiles    []string       `json:"profiles"`
+	Namespaces  []string       `json:"namespaces"`
+	Exceptions  []string       `json:"exceptions"`
 	NotEnforced []string       `json:"notEnforced"`
 }
 
@@ -71,7 +74,41 @@ func viewOf(p *trustpolicy.Policy, now time.Time) policyView {
 	for _, profile := range sortedKeys(p.Floors) {
 		v.Floors = append(v.Floors, fmt.Sprintf("%s %d", profile, p.Floors[profile]))
 	}
+	for _, class := range sortedKeys(p.Hosts.Profiles) {
+		v.Profiles = append(v.Profiles, class+": "+strings.Join(p.Hosts.Profiles[class], ", "))
+	}
+	for _, name := range sortedKeys(p.Hosts.Namespaces) {
+		space := p.Hosts.Namespaces[name]
+		v.Namespaces = append(v.Namespaces, fmt.Sprintf("%s: classes %s; node names %s", name, listOrNone(space.Classes), listOrNone(space.NodeNames)))
+	}
+	v.Exceptions = exceptionsOf(p, now)
 	return v
+}
+
+// exceptionsOf lists what the policy excuses, and until when.
+func exceptionsOf(p *trustpolicy.Policy, now time.Time) []string {
+	var all []string
+	for _, u := range p.Unguarded {
+		all = append(all, fmt.Sprintf("unguarded profiles %s, %s", strings.Join(u.Profiles, ", "), termLeft(u.Until, now)))
+	}
+	for _, r := range p.Hosts.Raw {
+		all = append(all, fmt.Sprintf("raw host %s, %s", r.Host, termLeft(r.Until, now)))
+	}
+	for _, w := range p.Waivers {
+		all = append(all, fmt.Sprintf("waiver %s/%s (%s), %s", w.Kind, w.Name, w.Reason, termLeft(w.Expires, now)))
+	}
+	for _, r := range p.Resets {
+		all = append(all, fmt.Sprintf("reset %s to %d, %s", r.Profile+r.Slot, r.Serial, r.Digest))
+	}
+	return all
+}
+
+func joinPhases(phases []script.Phase) string {
+	names := make([]string, len(phases))
+	for i, p := range phases {
+		names[i] = string(p)
+	}
+	return strings.Join(names, ", ")
 }
 
 func stateOf(p *trustpolicy.Policy, s trustpolicy.Signer, now time.Time) string {
@@ -156,8 +193,17 @@ func (v policyView) text() []byte {
 	for _, s := range v.Shims {
 		line("shim", "%s", s)
 	}
+	for _, f := range v.Profiles {
+		line("profiles", "class %s", f)
+	}
+	for _, f := range v.Namespaces {
+		line("namespace", "%s", f)
+	}
 	for _, f := range v.Floors {
 		line("floor", "%s", f)
+	}
+	for _, f := range v.Exceptions {
+		line("EXCEPTION", "%s", f)
 	}
 	if len(v.NotEnforced) > 0 {
 		line("NOT ENFORCED", "%s", "by this version: "+strings.Join(v.NotEnforced, ", "))

@@ -38,7 +38,7 @@ type ControlPlaneOptions struct {
 type ControlPlane struct {
 	Kubeconfig  string // path; cluster administrator
 	KubectlPath string
-	External    bool // the cluster of the user's KUBECONFIG: nothing was started
+	External    bool   // the cluster of the user's KUBECONFIG: nothing was started
 	AuditLog    string // path; empty without Audit
 
 	lab       *Lab

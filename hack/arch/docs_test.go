@@ -208,21 +208,25 @@ func unknownTests(page string, tree fs.FS) ([]string, error) {
 	return unknown, err
 }
 
-func TestTheThreatModelNamesRealTests(t *testing.T) {
-	page, err := os.ReadFile(root + "/docs/threat-model.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	unknown, err := unknownTests(string(page), os.DirFS(root))
-	if err != nil {
-		t.Fatal(err)
-	}
-	report := t.Errorf
-	if !whole() {
-		report = t.Logf
-	}
-	for _, name := range unknown {
-		report("docs/threat-model.md names %s, which is no test of this tree", name)
+func TestPagesNameRealTests(t *testing.T) {
+	for _, name := range []string{"threat-model.md", "checklist.md", "attacks.md"} {
+		t.Run(name, func(t *testing.T) {
+			page, err := os.ReadFile(root + "/docs/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unknown, err := unknownTests(string(page), os.DirFS(root))
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := t.Errorf
+			if !whole() {
+				report = t.Logf
+			}
+			for _, test := range unknown {
+				report("docs/%s names %s, which is no test of this tree", name, test)
+			}
+		})
 	}
 }
 
