@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostwarrant/hostwarrant/e2e/harness"
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -49,26 +51,34 @@ func large() map[string]string {
 	return texts
 }
 
-// TestLatency reads our own histogram over dry-run creates of a profile of 4 × 64 KiB.
+// TestLatency reads our own histogram over dry-run creates of a profile of 4 × 64 KiB. On a machine
+// that does other work as well the bounds are those of decoding such a review, timed beside it.
 func TestLatency(t *testing.T) {
 	i := install(t)
 	texts := large()
 	raw := profile(t, "p-latency", texts, signatures(t, i.signer, texts))
+	review := reviewOf(t, admissionv1.Create, raw, nil)
 	before := i.metrics(t)
-	var tally harness.Tally
+	var tally, floor harness.Tally
 	for range times(300, 1000) {
 		began := time.Now()
 		tally.Add(i.writer.DryCreate(t.Context(), harness.Profiles, raw), time.Since(began))
+		began = time.Now()
+		var decoded, object map[string]any
+		floor.Add(errors.Join(json.Unmarshal(review, &decoded), json.Unmarshal(raw, &object)), time.Since(began))
 	}
 	after := i.metrics(t)
 	const name = "hostwarrant_decision_seconds"
 	p50, p99 := harness.Quantile(before, after, name, 0.5), harness.Quantile(before, after, name, 0.99)
-	t.Logf("in the server: %v requests, p50 %.2f ms, p99 %.2f ms; for the client: %v", after[name+"_count"]-before[name+"_count"], p50*1000, p99*1000, &tally)
+	t.Logf("in the server: %v requests, p50 %.2f ms, p99 %.2f ms", after[name+"_count"]-before[name+"_count"], p50*1000, p99*1000)
+	t.Logf("for the client: %v", &tally)
+	t.Logf("decoding alone: %v", &floor)
 	if tally.Count(harness.Admitted) != tally.Total() {
 		t.Fatalf("%v: %q", &tally, tally.Said(harness.Refused))
 	}
-	if p50 >= 0.005 || p99 >= 0.05 {
-		t.Errorf("p50 %.2f ms, p99 %.2f ms; want under 5 and 50", p50*1000, p99*1000)
+	limit50, limit99 := max(0.005, 2*floor.Percentile(0.5).Seconds()), max(0.05, 2*floor.Percentile(0.99).Seconds())
+	if p50 >= limit50 || p99 >= limit99 {
+		t.Errorf("p50 %.2f ms, p99 %.2f ms; want under %.0f and %.0f", p50*1000, p99*1000, limit50*1000, limit99*1000)
 	}
 }
 
@@ -211,9 +221,15 @@ func TestABrokenConditionRefuses(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, client.Delete(soon(t), "trial-broken", metav1.DeleteOptions{})) })
 	good := profile(t, "p-condition", scripts(), signatures(t, i.signer, scripts()))
+	var last lab.Result
+	defer func() {
+		if t.Failed() {
+			t.Logf("exit %d: %s%s", last.Code, last.Stdout, last.Stderr)
+		}
+	}()
 	eventually(t, "the broken condition to refuse", func() bool {
-		r := i.kubectl(t, good, "create", "--dry-run=server", "-f", "-")
-		return r.Code != 0 && strings.Contains(r.Stderr, "broken.example.com")
+		last = i.kubectl(t, good, "create", "--dry-run=server", "-f", "-")
+		return last.Code != 0 && strings.Contains(last.Stderr, "match condition")
 	})
 }
 
@@ -326,7 +342,7 @@ func TestOurOwnPodsNeedNoneOfUs(t *testing.T) {
 	t.Cleanup(func() { i.balancer.Set(i.at) })
 	i.refused503(t, profile(t, "p-nobody", scripts(), signatures(t, i.signer, scripts())))
 	for _, text := range []string{
-		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"trial","namespace":"hostwarrant-system"},"spec":{"containers":[{"name":"c","image":"x"}]}}`,
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"trial","namespace":"hostwarrant-system"},"spec":{"securityContext":{"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}},"containers":[{"name":"c","image":"x","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}}]}}`,
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"trial","namespace":"hostwarrant-system"},"spec":{"replicas":0,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"x"}]}}}}`,
 		`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"trial","namespace":"hostwarrant-system"}}`,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"trial","namespace":"kube-system"}}`,
@@ -453,10 +469,10 @@ func TestTheAuditLogSaysWhoVouched(t *testing.T) {
 			continue
 		}
 		verdicts[verdict] = true
-		if e.Annotation("/policy-version") != fmt.Sprint(i.version) || e.Annotation("/policy-digest") == "" || e.Annotation("/reason") == "" {
+		if e.Annotation("hostwarrant.dev/policy-version") != fmt.Sprint(i.version) || e.Annotation("hostwarrant.dev/policy-digest") == "" || e.Annotation("hostwarrant.dev/reason") == "" {
 			t.Errorf("annotations %v", e.Annotations)
 		}
-		if verdict == "allow" && !strings.Contains(e.Annotation("/keys"), i.signer.Fingerprint) {
+		if verdict == "allow" && !strings.Contains(e.Annotation("hostwarrant.dev/keys"), i.signer.Fingerprint) {
 			t.Errorf("no annotation names the key %s: %v", i.signer.Fingerprint, e.Annotations)
 		}
 		for _, text := range []string{"a-secret-word", "echo install", "BEGIN SSH SIGNATURE"} {

@@ -123,31 +123,32 @@ func raw(t *testing.T, text []byte) []byte {
 	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(text)))
 }
 
+// TestAReviewOfTwelveMegabytesIsJudged: the API server writes '<' as six characters, to us and to
+// etcd. So what it sends of an update to such scripts is 6 MiB, and only posted straight is it 12;
+// what we admit of that size etcd does not take.
 func TestAReviewOfTwelveMegabytesIsJudged(t *testing.T) {
 	i := install(t)
-	texts, other := angle("<"), angle("<<;")
+	texts := angle("<")
 	signed := signatures(t, i.signer, texts)
 	good, bad := profile(t, "p-large", texts, signed), profile(t, "p-large", angle(">"), signed)
-	const path = "/apis/karpenter.dklesev.github.io/v1beta1/sshjoinprofiles"
-	client := i.cp.Client().Discovery().RESTClient()
-	create := func(body []byte) error {
-		return client.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(raw(t, body)).Do(soon(t)).Error()
-	}
+	i.succeeds(t, profile(t, "p-large", scripts(), signatures(t, i.signer, scripts())), "create", "-f", "-")
+	i.remove(t, "sshjoinprofile", "p-large")
 	replace := func(body []byte) error {
 		var stored struct{ Metadata struct{ ResourceVersion string } }
 		must(t, json.Unmarshal([]byte(i.succeeds(t, nil, "get", "sshjoinprofile", "p-large", "-o", "json").Stdout), &stored))
 		body = withMeta(t, body, object{"resourceVersion": stored.Metadata.ResourceVersion})
-		return client.Put().AbsPath(path, "p-large").SetHeader("Content-Type", "application/json").Body(raw(t, body)).Do(soon(t)).Error()
+		put := i.cp.Client().Discovery().RESTClient().Put().AbsPath("/apis/karpenter.dklesev.github.io/v1beta1/sshjoinprofiles/p-large")
+		return put.SetHeader("Content-Type", "application/json").Body(raw(t, body)).Do(soon(t)).Error()
 	}
-	must(t, create(good))
-	i.remove(t, "sshjoinprofile", "p-large")
 	began := time.Now()
 	err := replace(bad)
-	t.Logf("an update of 4 × 256 KiB of '<' was answered in %v: %v", in(began), err)
+	t.Logf("an update to 4 × 256 KiB of '<' was answered in %v: %v", in(began), err)
 	if harness.Judge(err) != harness.Refused || !strings.Contains(err.Error(), "SSHJoinProfile/p-large: ") || !strings.Contains(err.Error(), "BytesChanged: ") {
 		t.Errorf("want a denial with BytesChanged: %v", err)
 	}
-	must(t, replace(profile(t, "p-large", other, signatures(t, i.signer, other))))
+	if err := replace(good); err == nil || harness.Judge(err) != harness.Other || !strings.Contains(err.Error(), "larger than max") {
+		t.Errorf("signed: %v; want etcd to find it too large", err)
+	}
 	t.Run("posted straight to a replica", func(t *testing.T) {
 		body := reviewOf(t, admissionv1.Update, bad, good)
 		t.Logf("a review of %d bytes", len(body))
@@ -323,7 +324,6 @@ func TestAnOldObjectThatIsMissingOrBrokenExemptsNothing(t *testing.T) {
 		"without spec":  `{"apiVersion":"karpenter.dklesev.github.io/v1beta1","kind":"SSHJoinProfile","metadata":{"name":"p-json"}}`,
 		"another kind":  strings.Replace(string(bad), "SSHJoinProfile", "SSHHost", 1),
 		"spec twice":    strings.Replace(string(bad), "{", `{"spec":{},`, 1),
-		"another group": strings.Replace(string(bad), "karpenter.dklesev.github.io", "example.com", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			was := []byte(old)

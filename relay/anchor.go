@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/internal/inforce"
 )
 
 // maxAnchorFile is far above a list of root keys, and a guard against a wrong file.
@@ -15,18 +15,18 @@ const maxAnchorFile = 1 << 20
 
 // readAnchor reads what this relay was given out of band: the root keys and the
 // cluster's id. It is read once: an anchor that changes needs a new process.
-func readAnchor(dir string) (verify.Anchor, error) {
+func readAnchor(dir string) (inforce.Anchor, error) {
 	text, err := readFile(filepath.Join(dir, "roots"))
 	if err != nil {
-		return verify.Anchor{}, err
+		return inforce.Anchor{}, err
 	}
 	id, err := readFile(filepath.Join(dir, "cluster-id"))
 	if err != nil {
-		return verify.Anchor{}, err
+		return inforce.Anchor{}, err
 	}
-	anchor, err := verify.ParseAnchor(text, id)
+	anchor, err := inforce.ParseAnchor(text, id)
 	if err != nil {
-		return verify.Anchor{}, fmt.Errorf("reading the anchor in %s: %v", dir, err)
+		return inforce.Anchor{}, fmt.Errorf("reading the anchor in %s: %v", dir, err)
 	}
 	return anchor, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,11 +50,11 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	policy := hostrun.NewPolicySource(m.GetAPIReader(), anchor, logger.WithName("policy"))
 	counts, err := hostrun.NewMetrics(metrics.Registry)
 	if err != nil {
 		return fmt.Errorf("registering metrics: %v", err)
 	}
+	policy := hostrun.NewPolicySource(m.GetAPIReader(), anchor, counts, logger.WithName("policy"))
 	r := &hostrun.Reconciler{
 		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: policy, Courier: hostrun.SSH{},
 		ClusterID: anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
@@ -67,7 +66,7 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err := addChecks(m, policy); err != nil {
 		return err
 	}
-	logger.Info("starting", "cluster", anchor.ClusterID, "namespaces", o.namespaces)
+	logger.Info("starting", "clusterID", anchor.ClusterID, "anchor", anchor.Digest, "namespaces", o.namespaces)
 	return m.Start(ctx)
 }
 
@@ -111,12 +110,7 @@ func restConfig(path string) (*rest.Config, error) {
 
 // addChecks: alive at once, ready once a verified policy is in force.
 func addChecks(m ctrl.Manager, policy *hostrun.PolicySource) error {
-	ready := func(*http.Request) error {
-		if !policy.Loaded(time.Now()) {
-			return errors.New("no verified trust policy is in force")
-		}
-		return nil
-	}
+	ready := func(*http.Request) error { return policy.Ready(time.Now()) }
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding /healthz: %v", err)
 	}

@@ -262,10 +262,8 @@ func setDocument(data []byte, document string, s *cosigned) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// check: BytesChanged: a document that the file carries differently would not match its signatures
 	if again.Document != document || !slices.Equal(again.Signatures, s.all) {
-		return nil, decision.Errorf(decision.BytesChanged, "the file carries other bytes than were signed").
-			Try("write spec.document as a block scalar that keeps its final newline (|)")
+		return nil, errors.New("the file carries other bytes than were signed: write spec.document as a block scalar that keeps its final newline (|)")
 	}
 	return f.Data, nil
 }

@@ -143,7 +143,7 @@ func (j *judge) raw(meta object.Meta, raw []byte) (decision.Decision, *object.Jo
 	}
 	p, err := object.ParseJoinProfile(raw)
 	if err != nil {
-		return d, nil //nolint:nilerr // the decision tells it
+		return d, nil
 	}
 	return d, p
 }

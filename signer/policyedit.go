@@ -8,8 +8,6 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
 
 // scalarEdit is the new text of one field at the top of a policy document, without quotes.
@@ -20,7 +18,7 @@ type scalarEdit struct{ field, value string }
 func editDocument(document string, edits []scalarEdit) (string, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(document), &root); err != nil || len(root.Content) != 1 {
-		return "", decision.Errorf(decision.PolicyMalformed, "the document is not YAML")
+		return "", cannotEdit("the document")
 	}
 	type place struct {
 		start, end int
@@ -30,7 +28,7 @@ func editDocument(document string, edits []scalarEdit) (string, error) {
 	for _, e := range edits {
 		node := topField(root.Content[0], e.field)
 		if node == nil {
-			return "", decision.Errorf(decision.PolicyMalformed, "the document has no %s", e.field)
+			return "", cannotEdit(e.field)
 		}
 		start, end := scalarSpan(document, node)
 		if start < 0 {
@@ -47,8 +45,10 @@ func editDocument(document string, edits []scalarEdit) (string, error) {
 }
 
 func cannotEdit(field string) error {
-	return decision.Errorf(decision.PolicyMalformed, "%s is written in a way that cannot be edited in place", field).
-		Try("edit version, issued and expires yourself, then: hostwarrant policy sign FILE --key ROOT --replace")
+	return &failure{
+		code: exitUndecided, err: fmt.Errorf("%s is written in a way that cannot be edited in place", field),
+		hint: "edit version, issued and expires yourself, then: hostwarrant policy sign FILE --key ROOT --replace",
+	}
 }
 
 // topField is the value of a field of the document's map.

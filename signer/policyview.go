@@ -75,7 +75,7 @@ func viewOf(p *trustpolicy.Policy, now time.Time) policyView {
 		v.Floors = append(v.Floors, fmt.Sprintf("%s %d", profile, p.Floors[profile]))
 	}
 	for _, class := range sortedKeys(p.Hosts.Profiles) {
-		v.Profiles = append(v.Profiles, class+": "+strings.Join(p.Hosts.Profiles[class], ", "))
+		v.Profiles = append(v.Profiles, "class "+class+": "+strings.Join(p.Hosts.Profiles[class], ", "))
 	}
 	for _, name := range sortedKeys(p.Hosts.Namespaces) {
 		space := p.Hosts.Namespaces[name]
@@ -101,14 +101,6 @@ func exceptionsOf(p *trustpolicy.Policy, now time.Time) []string {
 		all = append(all, fmt.Sprintf("reset %s to %d, %s", r.Profile+r.Slot, r.Serial, r.Digest))
 	}
 	return all
-}
-
-func joinPhases(phases []script.Phase) string {
-	names := make([]string, len(phases))
-	for i, p := range phases {
-		names[i] = string(p)
-	}
-	return strings.Join(names, ", ")
 }
 
 func stateOf(p *trustpolicy.Policy, s trustpolicy.Signer, now time.Time) string {
@@ -193,17 +185,13 @@ func (v policyView) text() []byte {
 	for _, s := range v.Shims {
 		line("shim", "%s", s)
 	}
-	for _, f := range v.Profiles {
-		line("profiles", "class %s", f)
-	}
-	for _, f := range v.Namespaces {
-		line("namespace", "%s", f)
-	}
-	for _, f := range v.Floors {
-		line("floor", "%s", f)
-	}
-	for _, f := range v.Exceptions {
-		line("EXCEPTION", "%s", f)
+	for _, list := range []struct {
+		name  string
+		lines []string
+	}{{"profiles", v.Profiles}, {"namespace", v.Namespaces}, {"floor", v.Floors}, {"EXCEPTION", v.Exceptions}} {
+		for _, text := range list.lines {
+			line(list.name, "%s", text)
+		}
 	}
 	if len(v.NotEnforced) > 0 {
 		line("NOT ENFORCED", "%s", "by this version: "+strings.Join(v.NotEnforced, ", "))

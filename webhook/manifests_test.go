@@ -137,6 +137,28 @@ func TestShippedWebhookConfigurationsLeaveNoWayAround(t *testing.T) {
 	}
 }
 
+// A filter may leave out updates of nothing that is guarded, and no creation or deletion.
+func TestShippedConditionsFilterUpdatesAlone(t *testing.T) {
+	seen := 0
+	for _, o := range shipped(t, "webhook-configurations.yaml") {
+		c, ok := o.(*admissionregistrationv1.ValidatingWebhookConfiguration)
+		if !ok {
+			continue
+		}
+		for _, w := range c.Webhooks {
+			for _, m := range w.MatchConditions {
+				seen++
+				if !strings.HasPrefix(strings.TrimSpace(m.Expression), "request.operation != 'UPDATE' ||") || strings.Contains(m.Expression, "&& request") {
+					t.Errorf("%s: %s filters more than updates: %s", w.Name, m.Name, m.Expression)
+				}
+			}
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d conditions; want one", seen)
+	}
+}
+
 func TestShippedRightsHoldNoWildcardAndNoWayToMore(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(testkit.Root(t), "manifests", "base", "rbac-*.yaml"))
 	if err != nil || len(files) < 4 {

@@ -20,12 +20,15 @@ func SameGuarded(kind string, oldJSON, newJSON []byte) bool {
 		return false
 	}
 	for name, value := range was.spec {
-		if other, ok := is.spec[name]; !ok || !same(value, other) {
+		if other, ok := is.spec[name]; !ok || !same(value, other, maxLevels) {
 			return false
 		}
 	}
 	return true
 }
+
+// maxLevels is far above the depth of any kind's spec.
+const maxLevels = 16
 
 // ContentDigest is the identity of an object's kind, namespace, name and guarded
 // content: "sha256:" and hex. How the JSON is written does not matter, nor whether

@@ -195,6 +195,24 @@ func TestGuardedContentOfClassesAndRuns(t *testing.T) {
 	}
 }
 
+func TestADeepObjectCostsNoMoreThanALargeOne(t *testing.T) {
+	deep := func(leaf string) []byte {
+		const levels = 4000
+		return []byte(`{"kind":"SSHHost","metadata":{"name":"a"},"spec":` + strings.Repeat(`{"a":[`, levels) + `"` + leaf + `"` + strings.Repeat(`]}`, levels) + `}`)
+	}
+	large := strings.Repeat("x", 1<<20)
+	start := time.Now()
+	if object.SameGuarded("SSHHost", deep(large+"a"), deep(large+"b")) {
+		t.Error("the same")
+	}
+	if !object.SameGuarded("SSHHost", deep(large), deep(large)) {
+		t.Error("not the same")
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
 func TestALargeReviewIsReadQuickly(t *testing.T) {
 	script := strings.Repeat(`\u003c`, 262144)
 	raw := []byte(`{"kind":"SSHJoinProfile","metadata":{"name":"tls"},"spec":{"scripts":{"install":"` + script + `","join":"` + script + `","leave":"` + script + `","uninstall":"` + script + `"}}}`)

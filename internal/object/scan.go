@@ -135,20 +135,21 @@ func spelt(quoted []byte) string {
 }
 
 // same reports whether two JSON values say the same, however they are written. Numbers
-// are compared by their digits: as floats, large ones would be equal that are not.
-func same(a, b json.RawMessage) bool {
+// are compared by their digits: as floats, large ones would be equal that are not. Levels
+// bounds the depth, since each level is walked once more; deeper values count as different.
+func same(a, b json.RawMessage, levels int) bool {
 	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
 	if bytes.Equal(a, b) {
 		return true
 	}
-	if len(a) == 0 || len(b) == 0 || a[0] != b[0] {
+	if levels <= 0 || len(a) == 0 || len(b) == 0 || a[0] != b[0] {
 		return false
 	}
 	switch a[0] {
 	case '"':
 		return spelt(a) == spelt(b)
 	case '{':
-		return sameObjects(a, b)
+		return sameObjects(a, b, levels-1)
 	case '[':
 		was, wasErr := elements(a)
 		is, isErr := elements(b)
@@ -156,7 +157,7 @@ func same(a, b json.RawMessage) bool {
 			return false
 		}
 		for i := range was {
-			if !same(was[i], is[i]) {
+			if !same(was[i], is[i], levels-1) {
 				return false
 			}
 		}
@@ -166,14 +167,14 @@ func same(a, b json.RawMessage) bool {
 	}
 }
 
-func sameObjects(a, b json.RawMessage) bool {
+func sameObjects(a, b json.RawMessage, levels int) bool {
 	was, wasErr := take(a)
 	is, isErr := take(b)
 	if wasErr != nil || isErr != nil || len(was) != len(is) {
 		return false
 	}
 	for name, value := range was {
-		if other, ok := is[name]; !ok || !same(value, other) {
+		if other, ok := is[name]; !ok || !same(value, other, levels) {
 			return false
 		}
 	}

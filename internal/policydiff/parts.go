@@ -158,11 +158,11 @@ func (d *differ) hosts(was, is *trustpolicy.Policy) {
 	d.list(at+"shimCommands", was.Hosts.ShimCommands, is.Hosts.ShimCommands, false)
 	d.exceptions(at+"raw", rawHosts(was), rawHosts(is))
 	d.exceptions("joinProfiles.unguarded", unguardedProfiles(was), unguardedProfiles(is))
-	d.rules(at+"profiles", sortedKeys(was.Hosts.Profiles), sortedKeys(is.Hosts.Profiles))
+	d.list(at+"profiles", sortedKeys(was.Hosts.Profiles), sortedKeys(is.Hosts.Profiles), false)
 	for _, class := range sortedKeys(is.Hosts.Profiles) {
 		d.list(at+"profiles."+class, was.Hosts.Profiles[class], is.Hosts.Profiles[class], false)
 	}
-	d.rules(at+"namespaces", sortedKeys(was.Hosts.Namespaces), sortedKeys(is.Hosts.Namespaces))
+	d.list(at+"namespaces", sortedKeys(was.Hosts.Namespaces), sortedKeys(is.Hosts.Namespaces), false)
 	for _, name := range sortedKeys(is.Hosts.Namespaces) {
 		d.namespace(at+"namespaces."+name, was.Hosts.Namespaces[name], is.Hosts.Namespaces[name])
 	}
@@ -180,12 +180,8 @@ func (d *differ) rules(field string, was, is []string) {
 }
 
 func (d *differ) namespace(at string, was, is trustpolicy.HostNamespace) {
-	if len(was.Classes) > 0 && len(is.Classes) == 0 {
-		d.add(Widens, "%s.classes: only %s, now none given", at, strings.Join(was.Classes, ", "))
-	} else {
-		d.list(at+".classes", was.Classes, is.Classes, false)
-	}
-	d.scope(at+".nodeNames", was.NodeNames, is.NodeNames)
+	d.list(at+".classes", was.Classes, is.Classes, false)
+	d.list(at+".nodeNames", was.NodeNames, is.NodeNames, false)
 	authority := func(n trustpolicy.HostNamespace) string {
 		if n.HostCA == nil {
 			return "none"

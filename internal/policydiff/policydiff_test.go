@@ -101,11 +101,11 @@ func fieldChanges(stranger testkit.Signer) []fieldChange {
 		{"joinProfiles.hosts.ports", "[22]", "[22, 23]", w + "joinProfiles.hosts.ports: adds 23", r + "joinProfiles.hosts.ports: removes 23"},
 		{"joinProfiles.hosts.shimCommands", "[/opt/kpssh/kpssh-shim]", "[/opt/kpssh/kpssh-shim, /bin/sh]", w + "joinProfiles.hosts.shimCommands: adds /bin/sh", r + "joinProfiles.hosts.shimCommands: removes"},
 		{"joinProfiles.hosts.profiles.*", `{default: ["db-*"]}`, `{default: ["*"]}`, w + "joinProfiles.hosts.profiles.default: adds *", w + "joinProfiles.hosts.profiles.default: adds db-*"},
-		{"joinProfiles.hosts.profiles.*", `{default: ["db-*"]}`, `{}`, w + "joinProfiles.hosts.profiles: removes default", w + "joinProfiles.hosts.profiles: adds default"},
-		{"joinProfiles.hosts.namespaces.*", `{pool: {`, `{kube-system: {}, pool: {`, w + "joinProfiles.hosts.namespaces: adds kube-system", w + "joinProfiles.hosts.namespaces: removes kube-system"},
+		{"joinProfiles.hosts.profiles.*", `{default: ["db-*"]}`, `{}`, r + "joinProfiles.hosts.profiles: removes default", w + "joinProfiles.hosts.profiles: adds default"},
+		{"joinProfiles.hosts.namespaces.*", `{pool: {`, `{kube-system: {}, pool: {`, w + "joinProfiles.hosts.namespaces: adds kube-system", r + "joinProfiles.hosts.namespaces: removes kube-system"},
 		{"joinProfiles.hosts.namespaces.*.classes", "[bm-amd64]", "[bm-amd64, gpu]", w + "joinProfiles.hosts.namespaces.pool.classes: adds gpu", r + "joinProfiles.hosts.namespaces.pool.classes: removes gpu"},
-		{"joinProfiles.hosts.namespaces.*.classes", "classes: [bm-amd64], ", "", w + "joinProfiles.hosts.namespaces.pool.classes: only bm-amd64", w + "joinProfiles.hosts.namespaces.pool.classes: adds"},
-		{"joinProfiles.hosts.namespaces.*.nodeNames", `, nodeNames: ["pool-*"]`, ``, w + "joinProfiles.hosts.namespaces.pool.nodeNames: only pool-*, now everything", r + "joinProfiles.hosts.namespaces.pool.nodeNames"},
+		{"joinProfiles.hosts.namespaces.*.classes", "classes: [bm-amd64], ", "", r + "joinProfiles.hosts.namespaces.pool.classes: removes bm-amd64", w + "joinProfiles.hosts.namespaces.pool.classes: adds"},
+		{"joinProfiles.hosts.namespaces.*.nodeNames", `, nodeNames: ["pool-*"]`, ``, r + "joinProfiles.hosts.namespaces.pool.nodeNames: removes pool-*", w + "joinProfiles.hosts.namespaces.pool.nodeNames: adds pool-*"},
 		{"joinProfiles.hosts.namespaces.*.hostCA", `hostCA: "AUTHORITY`, `hostCA: "` + stranger.Line, w + "joinProfiles.hosts.namespaces.pool.hostCA", w + "joinProfiles.hosts.namespaces.pool.hostCA"},
 		{"fragmentClasses.*", "fragmentClasses: {", "fragmentClasses: {top: {signers: [" + hex + "]}, ", w + "fragmentClasses: adds top", r + "fragmentClasses: removes top"},
 		{"fragmentClasses.*.signers", "base: {signers: [" + hex, "base: {signers: [" + more, w + "fragmentClasses.base.signers: adds " + key, r + "fragmentClasses.base.signers: removes"},
@@ -226,4 +226,3 @@ func leaves(at string, n *yaml.Node) []string {
 	}
 	return all
 }
-

@@ -74,7 +74,7 @@ func Admission(s Snapshot, r Request) Answer {
 	if r.Operation == Update && object.SameGuarded(r.Kind, r.Old, r.Object) {
 		return Answer{OutcomeExempt, decision.Decision{Outcome: decision.Allow, Kind: r.Kind, Name: r.Name, What: "guarded content is unchanged"}}
 	}
-	if err := canary(r.Name); err != nil {
+	if err := Canary(r.Name); err != nil {
 		return refusal(err.Denied(r.Kind, r.Name))
 	}
 	answer, err := s.judge(r)
@@ -102,8 +102,8 @@ func judgeable(r Request) *decision.Error {
 
 var canaryName = regexp.MustCompile(`^hostwarrant-canary-([0-9a-f]{16})$`)
 
-// canary always refuses the names by which the controller asks whether it is asked.
-func canary(name string) *decision.Error {
+// Canary always refuses the names by which the controller asks whether it is asked.
+func Canary(name string) *decision.Error {
 	// check: Canary: the one answer that shows that admission is in the path, in any mode and without a policy
 	if nonce := canaryName.FindStringSubmatch(name); nonce != nil {
 		return decision.Errorf(decision.Canary, "seen %s", nonce[1]).Try("this name is for the controller's own question; use another")

@@ -41,7 +41,7 @@ type court struct {
 func newCourt(t *testing.T) *court {
 	t.Helper()
 	signer := testkit.NewSigner(t, "ed25519")
-	c := &court{t: t, root: testkit.NewSigner(t, "ed25519"), signer: signer, author: author{signer, t}, held: &verify.Held{}}
+	c := &court{t: t, root: testkit.NewSigner(t, "ed25519"), signer: signer, author: author{signer, t, true}, held: &verify.Held{}}
 	c.s = verify.Snapshot{Now: testkit.Now(), ClusterID: "any", Stored: c.held}
 	c.policy(testkit.PolicyDocument(signer))
 	return c
@@ -114,11 +114,25 @@ func runTree(namespace string, spec tree) tree {
 	return tree{"apiVersion": object.GroupHostwarrant + "/v1alpha1", "kind": object.KindHostRun, "metadata": tree{"name": "run", "namespace": namespace}, "spec": all}
 }
 
+// partOf is an object inside another, empty where there is none.
+func partOf(o tree, name string) tree {
+	if part, ok := o[name].(tree); ok {
+		return part
+	}
+	return tree{}
+}
+
+// textOf is a text field, empty where there is none.
+func textOf(o tree, name string) string {
+	if text, ok := o[name].(string); ok {
+		return text
+	}
+	return ""
+}
+
 // set returns a copy with one field of a part set, or removed where the value is nil.
 func set(o tree, part, name string, value any) tree {
-	was, _ := o[part].(tree)
-	inner := tree{}
-	maps.Copy(inner, was)
+	inner := maps.Clone(partOf(o, part))
 	inner[name] = value
 	if value == nil {
 		delete(inner, name)
@@ -134,10 +148,8 @@ func request(t *testing.T, op verify.Operation, o, old tree) verify.Request {
 	if o == nil {
 		named = old
 	}
-	meta, _ := named["metadata"].(tree)
-	r := verify.Request{Operation: op, Kind: fmt.Sprint(named["kind"])}
-	r.Name, _ = meta["name"].(string)
-	r.Namespace, _ = meta["namespace"].(string)
+	meta := partOf(named, "metadata")
+	r := verify.Request{Operation: op, Kind: textOf(named, "kind"), Name: textOf(meta, "name"), Namespace: textOf(meta, "namespace")}
 	if o != nil {
 		r.Object = encode(t, o)
 	}
@@ -150,9 +162,11 @@ func request(t *testing.T, op verify.Operation, o, old tree) verify.Request {
 func (c *court) create(o tree) verify.Answer {
 	return verify.Admission(c.s, request(c.t, verify.Create, o, nil))
 }
+
 func (c *court) update(old, o tree) verify.Answer {
 	return verify.Admission(c.s, request(c.t, verify.Update, o, old))
 }
+
 func (c *court) remove(old tree) verify.Answer {
 	return verify.Admission(c.s, request(c.t, verify.Delete, nil, old))
 }
@@ -205,6 +219,17 @@ func TestAdmissionRefusesWhatNoRuleJudges(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestAdmissionNeitherExemptsNorDeletesWhatItDoesNotJudge(t *testing.T) {
+	c := newCourt(t)
+	secret := tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": "a"}, "spec": tree{}}
+	policy := tree{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": tree{"name": "cluster"}, "spec": tree{"document": "x"}}
+	wantAnswer(t, c.remove(secret), deny, decision.KindMismatch)
+	wantAnswer(t, c.remove(policy), deny, decision.KindMismatch)
+	wantAnswer(t, c.update(policy, policy), deny, decision.KindMismatch)
+	wantAnswer(t, c.remove(c.hostTree()), allow, decision.Verified)
+	wantAnswer(t, c.update(c.hostTree(), c.hostTree()), verify.OutcomeExempt, "")
 }
 
 func TestAdmissionWantsTheObjectThatTheRequestNames(t *testing.T) {
@@ -434,9 +459,9 @@ func TestHostsStandWhereThePolicyAllows(t *testing.T) {
 	wantAnswer(t, c.create(set(c.hostTree(), "metadata", "namespace", "tenant")), deny, decision.NamespaceRefused)
 	c.inside("classes: [default, small, large, bm], nodeNames: [\"*\"]}\n      pool: {classes: [default, ", "classes: [default], nodeNames: [\"*\"]}\n      pool: {classes: [")
 	wantAnswer(t, c.create(c.hostTree()), deny, decision.HostClassRefused)
-	document := testkit.PolicyDocument(c.signer)
-	at := strings.Index(document, "    namespaces:")
-	c.policy(document[:at] + document[strings.Index(document, "  thresholds:"):])
+	before, rest, _ := strings.Cut(testkit.PolicyDocument(c.signer), "    namespaces:")
+	_, after, _ := strings.Cut(rest, "  thresholds:")
+	c.policy(before + "  thresholds:" + after)
 	wantAnswer(t, c.create(c.hostTree()), deny, decision.NamespaceRefused)
 }
 
@@ -613,8 +638,13 @@ func TestDeletion(t *testing.T) {
 	}
 	c.held = &verify.Held{}
 	c.s.Stored, c.s.Now = c.held, testkit.Now()
-	c.warn()
 	installed("tls@4")
+	r := request(t, verify.Delete, nil, signed)
+	r.Name = "" // deletecollection
+	if a := verify.Admission(c.s, r); a.Decision.Reason != decision.InUse || !strings.HasPrefix(a.Decision.Message(), "SSHJoinProfile/tls: InUse: SSHHost pool/a needs it; hint: ") {
+		t.Errorf("got %s", a.Decision.Message())
+	}
+	c.warn()
 	wantAnswer(t, c.remove(signed), warn, decision.InUse)
 }
 

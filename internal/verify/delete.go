@@ -23,7 +23,7 @@ func deletion(s Snapshot, r Request) decision.Decision {
 		return allowed
 	}
 	if err := deletable(s, p); err != nil {
-		return decision.From(err).Denied(r.Kind, r.Name)
+		return decision.From(err).Denied(p.Kind, p.Name) // of a whole collection the request names none
 	}
 	return allowed
 }

@@ -13,7 +13,7 @@ import (
 
 // waived says whether the policy takes this very content, though it is refused.
 func (s Snapshot) waived(r Request, d decision.Decision) (decision.Decision, bool) {
-	mine := func(w trustpolicy.Waiver) bool { return w.Kind == r.Kind && w.Name == r.Name }
+	mine := func(w trustpolicy.Waiver) bool { return w.Kind == r.Kind && w.Name == d.Name }
 	if r.Operation == Delete || !slices.ContainsFunc(s.Policy.Waivers, mine) {
 		return d, false
 	}
@@ -21,7 +21,7 @@ func (s Snapshot) waived(r Request, d decision.Decision) (decision.Decision, boo
 	if err != nil {
 		return d, false
 	}
-	w, ok := s.Policy.WaiverOf(r.Kind, r.Name, digest, s.Now)
+	w, ok := s.Policy.WaiverOf(r.Kind, d.Name, digest, s.Now)
 	if !ok {
 		return d, false
 	}

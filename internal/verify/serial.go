@@ -100,10 +100,10 @@ func replaced(s Snapshot, old *object.JoinProfile) (ledger.Mark, bool) {
 		return ledger.Mark{}, false
 	}
 	m, ok := markOf(old)
-	if !ok {
+	warrants, err := Warrants(old)
+	if !ok || err != nil {
 		return ledger.Mark{}, false
 	}
-	warrants, _ := Warrants(old) // markOf has read them
 	for _, w := range warrants {
 		if last := time.Unix(w.NotAfter-1, 0); !w.Never && last.Before(s.Now) {
 			s.Now = last

@@ -53,6 +53,29 @@ func judgeHost(s verify.Snapshot, run *v1alpha1.HostRun, st stored) (*object.Hos
 	return h, nil
 }
 
+// judgeRun says whether the run itself is within the policy: its namespace, host class, profile and
+// node name. What was admitted is not believed: it may have been admitted under another policy.
+func judgeRun(s verify.Snapshot, run *v1alpha1.HostRun) *refusal {
+	o, err := readRun(run)
+	if err != nil {
+		return refusedBy(decision.From(err).Denied(object.KindHostRun, run.Name))
+	}
+	// check: NamespaceRefused,HostClassRefused,NodeNameRefused,NodeNameTaken,ProfileRefused: a run that was admitted under another policy, or past the webhook
+	if d := verify.HostRun(s, o); !d.Allowed() {
+		return refusedBy(d)
+	}
+	return nil
+}
+
+// judgeSending says whether the run may be sent, and gives the profile whose script is.
+func judgeSending(s verify.Snapshot, run *v1alpha1.HostRun, st stored) (*object.JoinProfile, *refusal) {
+	p, refused := judgePhase(s, run, st)
+	if refused != nil {
+		return nil, refused
+	}
+	return p, judgeRun(s, run)
+}
+
 // judgePhase says whether the phase of the profile may run, and gives its script.
 func judgePhase(s verify.Snapshot, run *v1alpha1.HostRun, st stored) (*object.JoinProfile, *refusal) {
 	name := run.Spec.ProfileRef.Name

@@ -7,103 +7,162 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/inforce"
+	"github.com/hostwarrant/hostwarrant/internal/ledger"
 	"github.com/hostwarrant/hostwarrant/internal/object"
-	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
-// PolicySource keeps the trust policy in force. It verifies what is stored by the
-// same engine as the webhook; a stored policy that does not verify, or is gone,
-// leaves the one in force as it is.
+// PolicySource keeps the trust policy in force, by the rules of the webhook: it reads the stored
+// policy and what the ledger remembers, live, and lets internal/inforce decide.
 type PolicySource struct {
-	reader client.Reader
-	anchor verify.Anchor
-	log    logr.Logger
+	reader  client.Reader
+	anchor  inforce.Anchor
+	metrics *Metrics
+	log     logr.Logger
 
-	mu      sync.Mutex
-	current *trustpolicy.Policy
-	seen    string // of the stored object that was judged last
+	mu       sync.Mutex // guards what is below
+	keeper   *inforce.Keeper
+	settled  bool
+	differs  bool
+	identity bool // the cluster's UID was asked for
 }
 
-// NewPolicySource reads the TrustPolicy with reader and trusts the anchor alone.
-func NewPolicySource(reader client.Reader, anchor verify.Anchor, log logr.Logger) *PolicySource {
-	return &PolicySource{reader: reader, anchor: anchor, log: log}
+// sourceCluster names the stored policy in logs.
+const sourceCluster = "cluster"
+
+// NewPolicySource reads with reader and trusts the anchor alone.
+func NewPolicySource(reader client.Reader, anchor inforce.Anchor, metrics *Metrics, log logr.Logger) *PolicySource {
+	metrics.anchor(anchor)
+	return &PolicySource{reader: reader, anchor: anchor, metrics: metrics, log: log, keeper: inforce.New(anchor)}
 }
 
-// Snapshot looks at the stored policy and gives what is in force.
+// Snapshot looks at the stored policy and gives what is in force. The error carries a Reason where
+// the policy was read and nothing may be decided by it, and none where the API server did not answer.
 func (s *PolicySource) Snapshot(ctx context.Context, now time.Time) (verify.Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.read(ctx, now); err != nil {
+		return verify.Snapshot{}, err
+	}
+	return verify.Snapshot{Policy: s.keeper.Current(), ClusterID: s.anchor.ClusterID, Now: now}, s.keeper.Fault()
+}
+
+// read hands everything that is stored to the keeper.
+func (s *PolicySource) read(ctx context.Context, now time.Time) error {
+	if err := s.identify(ctx); err != nil {
+		return err
+	}
+	if err := s.remember(ctx); err != nil {
+		return err
+	}
 	stored := newObject(object.GroupHostwarrant, "v1alpha1", object.KindTrustPolicy)
 	err := s.reader.Get(ctx, client.ObjectKey{Name: object.TrustPolicyName}, stored)
 	if client.IgnoreNotFound(err) != nil {
-		return verify.Snapshot{}, fmt.Errorf("reading the trust policy: %w", err)
+		return fmt.Errorf("reading the trust policy: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err == nil {
-		s.take(stored, now)
+		if err := s.offer(stored, now); err != nil {
+			return err
+		}
 	}
-	return verify.Snapshot{Policy: s.current, ClusterID: s.anchor.ClusterID, Now: now}, nil
+	if !s.settled {
+		s.settled = true
+		for _, e := range s.keeper.Settle(now) {
+			s.report(e)
+		}
+	}
+	return nil
 }
 
-// take judges a stored policy once for each version of the object.
-func (s *PolicySource) take(stored *unstructured.Unstructured, now time.Time) {
-	seen := string(stored.GetUID()) + "/" + stored.GetResourceVersion()
-	if seen == s.seen {
-		return
-	}
-	next, d := s.judge(stored, now)
-	if !d.Allowed() && s.current == nil {
-		s.current = s.floor(stored, d)
-	}
-	if !d.Allowed() {
-		// The next look may judge otherwise: a policy can be issued for later.
-		s.log.Info("trust policy refused", "reason", d.Reason, "message", d.Message())
-		return
-	}
-	s.seen = seen
-	if s.current == nil || s.current.Digest != next.Digest {
-		s.log.Info("trust policy in force", "version", next.Version, "digest", next.Digest, "expires", next.Expires, "notEnforced", next.NotEnforced())
-	}
-	s.current = next
-}
-
-func (s *PolicySource) judge(stored *unstructured.Unstructured, now time.Time) (*trustpolicy.Policy, decision.Decision) {
-	t, err := parsePolicy(stored)
-	if err != nil {
-		return nil, decision.From(err).Denied(object.KindTrustPolicy, stored.GetName())
-	}
-	return verify.TrustPolicy(s.anchor, s.current, t, now)
-}
-
-// floor is the stored policy where it has merely expired: everything is refused by
-// it, and an older one cannot take its place.
-func (s *PolicySource) floor(stored *unstructured.Unstructured, refused decision.Decision) *trustpolicy.Policy {
-	t, err := parsePolicy(stored)
-	if err != nil {
-		return nil
-	}
-	return verify.Floor(s.anchor, t, refused)
-}
-
-func parsePolicy(stored *unstructured.Unstructured) (*object.TrustPolicy, error) {
+func (s *PolicySource) offer(stored *unstructured.Unstructured, now time.Time) error {
 	raw, err := stored.MarshalJSON()
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("writing the trust policy as JSON: %v", err)
 	}
-	return object.ParseTrustPolicy(raw)
+	_, e := s.keeper.Offer(sourceCluster, raw, now)
+	s.report(e)
+	return nil
 }
 
-// Loaded reports whether there is a policy in force at now: one that has expired
-// is held, but grants nothing.
-func (s *PolicySource) Loaded(now time.Time) bool {
+// identify reads the cluster's UID once; where the relay may not, the cluster's id alone counts.
+func (s *PolicySource) identify(ctx context.Context) error {
+	if s.identity {
+		return nil
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := s.reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, namespace)
+	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading the cluster's UID: %w", err)
+	}
+	s.keeper.Identify(string(namespace.UID))
+	s.identity = true
+	return nil
+}
+
+// remember reads what the cluster remembers of policies, and alarms when its anchor is another.
+func (s *PolicySource) remember(ctx context.Context) error {
+	var l v1alpha1.Ledger
+	err := s.reader.Get(ctx, client.ObjectKey{Name: v1alpha1.LedgerPolicyName}, &l)
+	absent := isNotFound(err) || meta.IsNoMatchError(err)
+	if err != nil && !absent {
+		return fmt.Errorf("reading the ledger: %w", err)
+	}
+	if absent || l.Spec.Policy == nil {
+		return nil // nothing is remembered; what was read before still is
+	}
+	s.keeper.Remember(rememberedOf(l.Spec.Policy))
+	if differs := s.keeper.AnchorDiffers(); differs != s.differs {
+		s.differs = differs
+		s.metrics.anchorDiffers(differs)
+		s.log.Info("ALARM: the anchor and the one in the ledger differ, or do no more", "differ", differs,
+			"anchor", s.anchor.Digest, "ledger", l.Spec.Policy.AnchorDigest, "clusterID", s.anchor.ClusterID)
+	}
+	return nil
+}
+
+func rememberedOf(l *v1alpha1.LedgerPolicy) ledger.Policy {
+	p := ledger.Policy{
+		Roots: []byte(l.Roots), AnchorDigest: string(l.AnchorDigest), RootVersion: int(l.RootVersion), RootDigest: string(l.RootDigest),
+		Version: int(l.Version), Digest: string(l.Digest),
+	}
+	for _, id := range l.ResetsUsed {
+		p.ResetsUsed = append(p.ResetsUsed, string(id))
+	}
+	return p
+}
+
+// report says loudly what became of an offer.
+func (s *PolicySource) report(e inforce.Event) {
+	if r := e.Refused; r != nil {
+		s.log.Info("trust policy refused; what is in force stays", "message", r.Message, "offered", r.Offered, "inForce", r.InForce)
+	}
+	if p := e.Loaded; p != nil {
+		s.metrics.policy(p)
+		s.log.Info("trust policy in force", "version", p.Version, "digest", p.Digest, "expires", p.Expires, "notEnforced", p.NotEnforced())
+	}
+	if len(e.Reductions) > 0 {
+		s.log.Info("the new trust policy lets less through", "number", len(e.Reductions), "reductions", e.Reductions[:min(len(e.Reductions), maxReductions)])
+	}
+}
+
+// maxReductions bounds how many reductions one log line lists.
+const maxReductions = 64
+
+// Ready says why no run can be judged but to be refused, or nil.
+func (s *PolicySource) Ready(now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.current != nil && !s.current.Expired(now)
+	return s.keeper.Ready(now)
 }
 
 // Keep looks at the stored policy until ctx ends, so that a replica that does not
@@ -113,7 +172,7 @@ func (s *PolicySource) Keep(ctx context.Context, every time.Duration) error {
 	defer ticker.Stop()
 	for {
 		if _, err := s.Snapshot(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			s.log.Info("trust policy not read", "error", err.Error())
+			s.log.Info("no trust policy to decide by", "error", err.Error())
 		}
 		select {
 		case <-ctx.Done():

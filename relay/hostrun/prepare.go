@@ -2,10 +2,12 @@ package hostrun
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
@@ -30,6 +32,9 @@ type judged struct {
 // that the API server could not be asked.
 func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged, error) {
 	s, err := r.Policy.Snapshot(ctx, r.Now())
+	if e, ok := errors.AsType[*decision.Error](err); ok {
+		return judged{refused: refusedBy(e.Denied(object.KindTrustPolicy, object.TrustPolicyName))}, nil
+	}
 	if err != nil {
 		return judged{}, err
 	}
@@ -46,9 +51,12 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	}
 	j.stored.profile = raw
 	j.statedTime = statedTime(u, run.Spec.Phase)
+	if err := r.look(ctx, run, &j); err != nil {
+		return judged{}, err
+	}
 	// Before the Secret is read: a run that may not happen needs no key.
 	if !wasSent(run) {
-		if j.profile, j.refused = judgePhase(s, run, j.stored); j.refused != nil {
+		if j.profile, j.refused = judgeSending(j.snapshot, run, j.stored); j.refused != nil {
 			return j, nil
 		}
 	}

@@ -1,6 +1,10 @@
 package hostrun
 
-import "github.com/hostwarrant/hostwarrant/internal/decision"
+import (
+	"slices"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+)
 
 // Reasons of conditions that are neither a Decision's nor a delivery's
 // (docs/spec/relay.md, Reasons).
@@ -29,6 +33,8 @@ func refuse(reason, message string) *refusal { return &refusal{reason: reason, m
 // refusedBy is the refusal of a Decision.
 func refusedBy(d decision.Decision) *refusal {
 	// Nobody said no: a policy, or the next one, may still come.
-	waiting := d.Reason == decision.PolicyUnavailable || d.Reason == decision.PolicyExpired
+	waiting := slices.Contains([]decision.Reason{
+		decision.PolicyUnavailable, decision.PolicyExpired, decision.AnchorChanged, decision.RootFork, decision.SnapshotUnavailable,
+	}, d.Reason)
 	return &refusal{reason: string(d.Reason), message: d.Message(), waiting: waiting}
 }

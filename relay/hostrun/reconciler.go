@@ -172,7 +172,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	var refused *refusal
 	if j.profile == nil {
 		// check: Unsigned: a script that was changed, or whose signer was revoked, since the run was first sent
-		if j.profile, refused = judgePhase(j.snapshot, run, j.stored); refused != nil {
+		if j.profile, refused = judgeSending(j.snapshot, run, j.stored); refused != nil {
 			return r.refuse(ctx, run, refused)
 		}
 	}

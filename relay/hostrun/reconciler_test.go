@@ -3,11 +3,13 @@ package hostrun
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +18,9 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
 )
 
@@ -155,6 +159,163 @@ func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
 	}
 }
 
+func nodeOf(name, providerID string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+}
+
+// otherRun is a run of another host for the same node name, at that state.
+func otherRun(w *world, succeeded metav1.ConditionStatus) *v1alpha1.HostRun {
+	o := w.run.DeepCopy()
+	o.Name, o.Spec.HostRef.Name = "run-0", "host-b"
+	o.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: succeeded, Reason: "Sending", LastTransitionTime: metav1.Now()}}
+	return o
+}
+
+// What admission refuses is refused here too, whatever was admitted, and its near miss is not.
+func TestARunOutsideThePolicyReachesNoHost(t *testing.T) {
+	edit := func(w *world, old, new string) {
+		if !strings.Contains(policyOf(w), old) {
+			t.Fatalf("no %q in the policy", old)
+		}
+		w.setPolicy(strings.Replace(policyOf(w), old, new, 1))
+	}
+	cases := map[string]struct {
+		change, near func(w *world)
+		reason       string
+	}{
+		"a namespace the policy does not list": {
+			func(w *world) { edit(w, "      pool: {", "      pond: {") },
+			func(*world) {}, "NamespaceRefused",
+		},
+		"a class that is not the namespace's": {
+			func(w *world) { w.host.SetLabels(map[string]string{object.HostClassLabel: "gpu"}) },
+			func(w *world) { w.host.SetLabels(map[string]string{object.HostClassLabel: "small"}) }, "HostClassRefused",
+		},
+		"a node name that is not the namespace's": {
+			func(w *world) {
+				edit(w, `pool: {classes: [default, small, large, bm], nodeNames: ["*"]}`, `pool: {classes: [default], nodeNames: ["other-*"]}`)
+			},
+			func(w *world) {
+				edit(w, `pool: {classes: [default, small, large, bm], nodeNames: ["*"]}`, `pool: {classes: [default], nodeNames: ["pool-*"]}`)
+			}, "NodeNameRefused",
+		},
+		"a profile that is not the class's": {
+			func(w *world) { edit(w, `default: ["*"]`, `default: ["db-*"]`) },
+			func(w *world) { edit(w, `default: ["*"]`, `default: ["tls-*"]`) }, "ProfileRefused",
+		},
+		"the name of a living node": {
+			func(w *world) { w.more = []client.Object{nodeOf("pool-1", "aws:///i-1")} },
+			func(w *world) {
+				w.more = []client.Object{nodeOf("pool-1", "kpssh://pool/host-a"), nodeOf("pool-2", "aws:///i-2")}
+			}, "NodeNameTaken",
+		},
+		"the name that another run holds": {
+			func(w *world) { w.more = []client.Object{otherRun(w, isUnknown)} },
+			func(w *world) { w.more = []client.Object{otherRun(w, isFalse)} }, "NodeNameTaken",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.change(w)
+			w.start()
+			w.reconcile()
+			w.wantSent(0)
+			w.want(v1alpha1.ConditionSucceeded, isFalse, c.reason, "")
+			near := newWorld(t)
+			c.near(near)
+			near.start()
+			near.reconcile()
+			near.wantSent(1)
+		})
+	}
+}
+
+// ledgerOf remembers an anchor and a policy.
+func ledgerOf(roots, version string) *v1alpha1.Ledger {
+	digest := v1alpha1.SHA256Digest(trustpolicy.Digest([]byte(roots)))
+	n, err := strconv.ParseInt(version, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return &v1alpha1.Ledger{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LedgerPolicyName},
+		Spec:       v1alpha1.LedgerSpec{Policy: &v1alpha1.LedgerPolicy{Roots: roots, AnchorDigest: digest, RootVersion: 1, Version: n, Digest: digest}},
+	}
+}
+
+func TestWhatTheClusterRemembersHoldsHereToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		ledger func(w *world) *v1alpha1.Ledger
+		reason string // for which the run waits; empty where it is sent
+		alarm  float64
+	}{
+		"an older policy":                  {func(w *world) *v1alpha1.Ledger { return ledgerOf(w.root.Line, "2") }, "", 0},
+		"a newer policy":                   {func(w *world) *v1alpha1.Ledger { return ledgerOf(w.root.Line, "4") }, "PolicyUnavailable", 0},
+		"another policy of the version":    {func(w *world) *v1alpha1.Ledger { return ledgerOf(w.root.Line, "3") }, "PolicyUnavailable", 0},
+		"another anchor":                   {func(w *world) *v1alpha1.Ledger { return ledgerOf(w.signer.Line, "2") }, "AnchorChanged", 1},
+		"nothing of policies":              {func(*world) *v1alpha1.Ledger { l := ledgerOf("x", "1"); l.Spec = v1alpha1.LedgerSpec{}; return l }, "", 0},
+		"the anchor, with a final newline": {func(w *world) *v1alpha1.Ledger { return ledgerOf(w.root.Line+"\n", "2") }, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.more = []client.Object{c.ledger(w)}
+			w.start()
+			result := w.reconcile()
+			if got := w.metric("hostwarrant_anchor_differs"); got != c.alarm {
+				t.Errorf("hostwarrant_anchor_differs is %v", got)
+			}
+			if c.reason == "" {
+				w.wantSent(1)
+				return
+			}
+			w.wantSent(0)
+			w.want(v1alpha1.ConditionVerified, isFalse, c.reason, "")
+			if result.RequeueAfter == 0 {
+				t.Error("does not come back")
+			}
+			if err := w.r.Policy.Ready(w.now); err == nil || !strings.HasPrefix(err.Error(), c.reason) {
+				t.Errorf("ready: %v", err)
+			}
+		})
+	}
+}
+
+// An alarm alone: what is pinned while the relay runs is another start's business.
+func TestALedgerThatPinsAnotherAnchorLaterIsAlarmed(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	if _, err := w.r.Policy.Snapshot(t.Context(), w.now); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Create(t.Context(), ledgerOf(w.signer.Line, "2")); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile()
+	w.wantSent(1)
+	if got := w.metric("hostwarrant_anchor_differs"); got != 1 {
+		t.Errorf("hostwarrant_anchor_differs is %v", got)
+	}
+	anchor := w.r.Policy.anchor
+	if got := w.metric("hostwarrant_anchor_info cluster_id=" + anchor.ClusterID + " digest=" + anchor.Digest); got != 1 {
+		t.Errorf("hostwarrant_anchor_info is %v", got)
+	}
+}
+
+// Whoever cannot read the ledger must not decide as if it were empty.
+func TestALedgerThatCannotBeReadIsNoEmptyOne(t *testing.T) {
+	w := newWorld(t)
+	w.refuses = "Ledger"
+	w.start()
+	if _, err := w.r.Policy.Snapshot(t.Context(), w.now); err == nil {
+		t.Fatal("decided without the ledger")
+	}
+	w.refuses = ""
+	if _, err := w.r.Policy.Snapshot(t.Context(), w.now); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func policyOf(w *world) string {
 	text, _, err := unstructured.NestedString(w.policy.Object, "spec", "document")
 	if err != nil {
@@ -242,10 +403,10 @@ func TestALostPolicyStaysInForceAndAWorseOneIsNotTaken(t *testing.T) {
 	if err := w.client.Delete(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
-	if w.r.Policy.Loaded(w.now.AddDate(1, 0, 0)) {
-		t.Fatal("a policy that has expired counts as loaded")
+	if w.r.Policy.Ready(w.now.AddDate(1, 0, 0)) == nil {
+		t.Fatal("ready with a policy that has expired")
 	}
-	if snapshot() != first || !w.r.Policy.Loaded(w.now) {
+	if snapshot() != first || w.r.Policy.Ready(w.now) != nil {
 		t.Fatal("the policy in force was unloaded")
 	}
 }

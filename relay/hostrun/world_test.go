@@ -23,10 +23,10 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/internal/inforce"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
-	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 	"github.com/hostwarrant/hostwarrant/testkit"
@@ -85,11 +85,14 @@ type world struct {
 	signer  testkit.Signer
 	now     time.Time
 	writes  int
-	refuses string // kind of which reading is forbidden
+
+	registry *prometheus.Registry
+	refuses  string // kind of which reading is forbidden
 
 	host, profile, policy *unstructured.Unstructured
 	secret                *corev1.Secret
 	run                   *v1alpha1.HostRun
+	more                  []client.Object // what else is stored
 }
 
 func newWorld(t *testing.T) *world {
@@ -165,10 +168,16 @@ func (w *world) start() {
 	if w.secret != nil {
 		b = b.WithObjects(w.secret)
 	}
+	for _, o := range w.more {
+		b = b.WithObjects(o)
+	}
 	b = b.WithObjects(w.run).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if _, isSecret := o.(*corev1.Secret); isSecret && w.refuses == "Secret" {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name, errors.New("no role"))
+			}
+			if _, isLedger := o.(*v1alpha1.Ledger); isLedger && w.refuses == "Ledger" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "ledgers"}, key.Name, errors.New("no role"))
 			}
 			return c.Get(ctx, key, o, opts...)
 		},
@@ -184,17 +193,43 @@ func (w *world) start() {
 // restart is a relay that starts anew beside the same objects.
 func (w *world) restart() {
 	w.t.Helper()
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	w.registry = prometheus.NewRegistry()
+	metrics, err := NewMetrics(w.registry)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	anchor := verify.Anchor{Roots: testkit.Roots(w.t, w.root), ClusterID: trustpolicy.AnyCluster}
+	anchor, err := inforce.ParseAnchor([]byte(w.root.Line), []byte(trustpolicy.AnyCluster))
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	w.r = (&Reconciler{
 		Client: w.client, Reader: w.client, Courier: w.courier, Metrics: metrics,
-		Policy:    NewPolicySource(w.client, anchor, logr.Discard()),
+		Policy:    NewPolicySource(w.client, anchor, metrics, logr.Discard()),
 		ClusterID: anchor.ClusterID, Limits: transport.DefaultLimits(),
 		Now: func() time.Time { return w.now }, Rand: rand.Reader,
 	}).init()
+}
+
+// metric is the value of a gauge, by its name and labels.
+func (w *world) metric(name string) float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			full := f.GetName()
+			for _, l := range m.GetLabel() {
+				full += " " + l.GetName() + "=" + l.GetValue()
+			}
+			if full == name {
+				return m.GetGauge().GetValue()
+			}
+		}
+	}
+	w.t.Fatalf("there is no metric %q", name)
+	return 0
 }
 
 func (w *world) reconcile() ctrl.Result {
