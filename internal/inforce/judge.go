@@ -96,5 +96,8 @@ func (k *Keeper) follows(p *trustpolicy.Policy) error {
 		return err
 	}
 	// check: PolicyRollback,PolicyEquivocation,SerialJump,RootFork: a policy that is older than one from before the restart
-	return k.remembered.Check(p)
+	if err := k.remembered.Check(p); err != nil {
+		return err
+	}
+	return nil
 }
