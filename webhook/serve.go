@@ -60,7 +60,7 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 }
 
 func (o *serveOptions) check() error {
-	if _, err := splitAddress(o.address); err != nil {
+	if err := checkAddress(o.address); err != nil {
 		return usageError{fmt.Errorf("--address: %v", err)}
 	}
 	return o.options.check()
