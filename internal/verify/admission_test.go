@@ -41,7 +41,7 @@ type court struct {
 func newCourt(t *testing.T) *court {
 	t.Helper()
 	signer := testkit.NewSigner(t, "ed25519")
-	c := &court{t: t, root: testkit.NewSigner(t, "ed25519"), signer: signer, author: author{signer, t}, held: &verify.Held{}}
+	c := &court{t: t, root: testkit.NewSigner(t, "ed25519"), signer: signer, author: author{signer, t, true}, held: &verify.Held{}}
 	c.s = verify.Snapshot{Now: testkit.Now(), ClusterID: "any", Stored: c.held}
 	c.policy(testkit.PolicyDocument(signer))
 	return c
@@ -219,6 +219,17 @@ func TestAdmissionRefusesWhatNoRuleJudges(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestAdmissionNeitherExemptsNorDeletesWhatItDoesNotJudge(t *testing.T) {
+	c := newCourt(t)
+	secret := tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": "a"}, "spec": tree{}}
+	policy := tree{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": tree{"name": "cluster"}, "spec": tree{"document": "x"}}
+	wantAnswer(t, c.remove(secret), deny, decision.KindMismatch)
+	wantAnswer(t, c.remove(policy), deny, decision.KindMismatch)
+	wantAnswer(t, c.update(policy, policy), deny, decision.KindMismatch)
+	wantAnswer(t, c.remove(c.hostTree()), allow, decision.Verified)
+	wantAnswer(t, c.update(c.hostTree(), c.hostTree()), verify.OutcomeExempt, "")
 }
 
 func TestAdmissionWantsTheObjectThatTheRequestNames(t *testing.T) {

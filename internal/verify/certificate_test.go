@@ -52,7 +52,7 @@ func TestCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := verify.Snapshot{Policy: testkit.Policy(t, tt.document, root), Now: testkit.Now()}
 			certificate := testkit.Certify(t, tt.ca, user.PublicKey(), tt.principals, tt.change)
-			p := author{user, t}.profile(tt.profile)
+			p := author{user, t, false}.profile(tt.profile)
 			for phase := range p.Signatures {
 				p.Signatures[phase] = testkit.WithCertificate(t, p.Signatures[phase], certificate)
 			}
@@ -71,17 +71,17 @@ func TestCertificatesOfOneKeyCountOnce(t *testing.T) {
 	document := strings.Replace(testkit.PolicyDocument(ca, a, b), "name: signer-0", "name: ca, certAuthority: true", 1)
 	document = strings.Replace(document, "thresholds: {}", "thresholds: {join: 2}", 1)
 	s := verify.Snapshot{Policy: testkit.Policy(t, document, root), Now: testkit.Now()}
-	p := author{a, t}.profile("tls")
+	p := author{a, t, false}.profile("tls")
 	own := p.Signatures[script.Join]
 	certified := testkit.WithCertificate(t, own, testkit.Certify(t, ca, a.PublicKey(), []string{"join@tls"}, nil))
 	p.Signatures[script.Join] = own + certified
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.ThresholdNotMet, "join")
-	other := testkit.WithCertificate(t, author{b, t}.sign(p.Scripts[script.Join]), testkit.Certify(t, ca, b.PublicKey(), []string{"join@tls"}, nil))
+	other := testkit.WithCertificate(t, author{b, t, false}.sign(p.Scripts[script.Join]), testkit.Certify(t, ca, b.PublicKey(), []string{"join@tls"}, nil))
 	p.Signatures[script.Join] = certified + other // whoever holds the authority can make both
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.ThresholdNotMet, "join")
 	p.Signatures[script.Join] = certified + other + own
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.Verified, "join")
-	p.Signatures[script.Join] = certified + author{b, t}.sign(p.Scripts[script.Join])
+	p.Signatures[script.Join] = certified + author{b, t, false}.sign(p.Scripts[script.Join])
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.Verified, "join")
 }
 
@@ -90,13 +90,13 @@ func TestSignersForSomeTargets(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	document := strings.Replace(testkit.PolicyDocument(signer), "name: signer-0", `name: signer-0, targets: ["class bm*"]`, 1)
 	s := verify.Snapshot{Policy: testkit.Policy(t, document, root), Now: testkit.Now()}
-	wantDecision(t, verify.JoinProfile(s, newVersion().signed(author{signer, t})), decision.Verified, "")
+	wantDecision(t, verify.JoinProfile(s, newVersion().signed(author{signer, t, false})), decision.Verified, "")
 	other := newVersion()
 	other.warrants[script.Join].Targets[0].Value = "vm"
-	d := verify.JoinProfile(s, other.signed(author{signer, t}))
+	d := verify.JoinProfile(s, other.signed(author{signer, t, false}))
 	wantDecision(t, d, decision.SignerScope, "join")
 	if !strings.Contains(d.Message(), "for these targets") {
 		t.Errorf("%q does not name the targets", d.Message())
 	}
-	wantDecision(t, verify.JoinProfile(s, author{signer, t}.profile("tls")), decision.SignerScope, "install")
+	wantDecision(t, verify.JoinProfile(s, author{signer, t, false}.profile("tls")), decision.SignerScope, "install")
 }

@@ -70,10 +70,11 @@ func nodeName(s Snapshot, r *object.HostRun) error {
 		return decision.Errorf(decision.NodeNameTaken, "the node %.100q exists with another provider id (%.80q)", r.NodeName, id).
 			At("spec.nodeName").Try("use another name, or remove the node first")
 	}
-	i := slices.IndexFunc(s.Stored.HostRuns(), func(o *object.HostRun) bool { return holds(o, r) })
+	runs := s.Stored.HostRuns() // which may be another list the next time
+	i := slices.IndexFunc(runs, func(o *object.HostRun) bool { return holds(o, r) })
 	// check: NodeNameTaken: two hosts that race for one name
 	if i >= 0 {
-		o := s.Stored.HostRuns()[i]
+		o := runs[i]
 		return decision.Errorf(decision.NodeNameTaken, "HostRun %.63s/%.100s holds the node name %.100q", o.Namespace, o.Name, r.NodeName).
 			At("spec.nodeName").Try("use another name, or wait until that run is over")
 	}

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"crypto/rand"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/testkit"
@@ -29,10 +31,18 @@ func wantDecision(t *testing.T, d decision.Decision, want decision.Reason, where
 // author signs profiles in these tests.
 type author struct {
 	testkit.Signer
-	t *testing.T
+	t     *testing.T
+	quick bool // does not ask ssh-keygen, which other tests do for the same code
 }
 
 func (a author) sign(text string) string {
+	if a.quick {
+		signature, err := sshsig.Sign(rand.Reader, a.Signer.Signer, script.Namespace, []byte(text))
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		return string(signature)
+	}
 	return testkit.Sign(a.t, a.Signer, script.Namespace, []byte(text))
 }
 
@@ -47,7 +57,7 @@ func (a author) profile(name string) *object.JoinProfile {
 
 func TestJoinProfile(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	a, stranger := author{signer, t}, author{testkit.NewSigner(t, "ed25519"), t}
+	a, stranger := author{signer, t, false}, author{testkit.NewSigner(t, "ed25519"), t, false}
 	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer), root), Now: testkit.Now()}
 	resign := func(p *object.JoinProfile, phase script.Phase, text string) {
 		p.Scripts[phase], p.Signatures[phase] = text, a.sign(text)
@@ -106,7 +116,7 @@ func TestJoinProfile(t *testing.T) {
 func TestPhaseWantsItsScript(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer), root), Now: testkit.Now()}
-	p := author{signer, t}.profile("tls")
+	p := author{signer, t, false}.profile("tls")
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.Verified, "join")
 	wantDecision(t, verify.Phase(s, p, "probe"), decision.Malformed, "probe")
 	delete(p.Scripts, script.Uninstall)
@@ -117,7 +127,7 @@ func TestPolicyMustBeUsable(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	policy := testkit.Policy(t, testkit.PolicyDocument(signer), root)
 	warrants := testkit.Policy(t, strings.Replace(testkit.PolicyDocument(signer), "requireWarrant: false", "requireWarrant: true", 1), root)
-	p, h := author{signer, t}.profile("tls"), goodHost(signer)
+	p, h := author{signer, t, false}.profile("tls"), goodHost(signer)
 	tests := map[string]struct {
 		s    verify.Snapshot
 		want decision.Reason
@@ -141,7 +151,7 @@ func TestPolicyMustBeUsable(t *testing.T) {
 
 func TestSigners(t *testing.T) {
 	root, signer, second := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ecdsa256")
-	a, b := author{signer, t}, author{second, t}
+	a, b := author{signer, t, false}, author{second, t, false}
 	scoped := func(scope string) string {
 		return strings.Replace(testkit.PolicyDocument(signer, second), "{name: signer-0, ", "{name: signer-0, "+scope+", ", 1)
 	}
@@ -180,7 +190,7 @@ func TestSigners(t *testing.T) {
 func TestUntouchedAndWeakSigners(t *testing.T) {
 	root, signer, sk := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "sk-ed25519")
 	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer, sk), root), Now: testkit.Now()}
-	p := author{signer, t}.profile("tls")
+	p := author{signer, t, false}.profile("tls")
 
 	p.Signatures["join"] = testkit.Sign(t, sk, script.Namespace, []byte(p.Scripts["join"]))
 	d := verify.JoinProfile(s, p)

@@ -83,7 +83,7 @@ func fill(digest *string, value string) {
 
 func TestWarrants(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	a := author{signer, t}
+	a := author{signer, t, false}
 	document := strings.Replace(testkit.PolicyDocument(signer), "requireWarrant: false", "requireWarrant: true", 1) + "floors: {tls: 40}\n"
 	s := verify.Snapshot{Policy: testkit.Policy(t, document, root), ClusterID: "prod-1", Now: testkit.Now()}
 	every := func(v *version, change func(*warrant.Warrant)) {
@@ -197,16 +197,16 @@ func clusters(v *version, ids ...string) {
 func TestAFloorStopsScriptsFromBeforeThereWereSerials(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer)+"floors: {tls: 1}\n", root), Now: testkit.Now()}
-	wantDecision(t, verify.JoinProfile(s, author{signer, t}.profile("tls")), decision.SerialRollback, "install")
-	wantDecision(t, verify.JoinProfile(s, author{signer, t}.profile("other")), decision.Verified, "")
+	wantDecision(t, verify.JoinProfile(s, author{signer, t, false}.profile("tls")), decision.SerialRollback, "install")
+	wantDecision(t, verify.JoinProfile(s, author{signer, t, false}.profile("other")), decision.Verified, "")
 }
 
 func TestPhaseReadsTheWarrantsOfAll(t *testing.T) {
 	root, signer := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	s := verify.Snapshot{Policy: testkit.Policy(t, testkit.PolicyDocument(signer), root), ClusterID: "prod-1", Now: testkit.Now()}
 	v := newVersion()
-	wantDecision(t, verify.Phase(s, v.signed(author{signer, t}), script.Join), decision.Verified, "join")
+	wantDecision(t, verify.Phase(s, v.signed(author{signer, t, false}), script.Join), decision.Verified, "join")
 	v = newVersion()
 	v.bare = script.Leave
-	wantDecision(t, verify.Phase(s, v.signed(author{signer, t}), script.Join), decision.WarrantMissing, "leave")
+	wantDecision(t, verify.Phase(s, v.signed(author{signer, t, false}), script.Join), decision.WarrantMissing, "leave")
 }

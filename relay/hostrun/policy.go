@@ -113,10 +113,11 @@ func (s *PolicySource) identify(ctx context.Context) error {
 func (s *PolicySource) remember(ctx context.Context) error {
 	var l v1alpha1.Ledger
 	err := s.reader.Get(ctx, client.ObjectKey{Name: v1alpha1.LedgerPolicyName}, &l)
-	if err != nil && !isNotFound(err) && !meta.IsNoMatchError(err) {
+	absent := isNotFound(err) || meta.IsNoMatchError(err)
+	if err != nil && !absent {
 		return fmt.Errorf("reading the ledger: %w", err)
 	}
-	if err != nil || l.Spec.Policy == nil {
+	if absent || l.Spec.Policy == nil {
 		return nil // nothing is remembered; what was read before still is
 	}
 	s.keeper.Remember(rememberedOf(l.Spec.Policy))

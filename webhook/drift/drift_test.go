@@ -74,9 +74,11 @@ func TestCheckNamesWhatDiffers(t *testing.T) {
 		edit func(map[string]*unstructured.Unstructured)
 		want []string
 	}{
-		"as the API server serves it":   {func(map[string]*unstructured.Unstructured) {}, nil},
-		"failurePolicy":                 {hook(validating, func(h map[string]any) { h["failurePolicy"] = "Ignore" }), []string{validating + ": webhooks[0].failurePolicy differs from what is shipped"}},
-		"a selector":                    {hook(validating, func(h map[string]any) { h["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"a": "b"}} }), []string{validating + ": webhooks[0].namespaceSelector differs from what is shipped"}},
+		"as the API server serves it": {func(map[string]*unstructured.Unstructured) {}, nil},
+		"failurePolicy":               {hook(validating, func(h map[string]any) { h["failurePolicy"] = "Ignore" }), []string{validating + ": webhooks[0].failurePolicy differs from what is shipped"}},
+		"a selector": {hook(validating, func(h map[string]any) {
+			h["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"a": "b"}}
+		}), []string{validating + ": webhooks[0].namespaceSelector differs from what is shipped"}},
 		"a timeout":                     {hook(validating, func(h map[string]any) { h["timeoutSeconds"] = int64(1) }), []string{validating + ": webhooks[0].timeoutSeconds differs from what is shipped"}},
 		"a rule less":                   {hook(validating, func(h map[string]any) { h["rules"] = []any{} }), []string{validating + ": webhooks[0].rules has 0 entries, not 3"}},
 		"an operation less":             {hook(mutating, func(h map[string]any) { list(h, "rules")[0]["operations"] = []any{"CREATE"} }), []string{mutating + ": webhooks[0].rules[0].operations has 1 entries, not 2"}},
@@ -93,9 +95,11 @@ func TestCheckNamesWhatDiffers(t *testing.T) {
 			hooks, _ := o["webhooks"].([]any)
 			o["webhooks"] = append(hooks, hooks[0])
 		}, []string{mutating + ": webhooks has 2 entries, not 1"}},
-		"no configuration":      {func(live map[string]*unstructured.Unstructured) { delete(live, validating) }, []string{validating + ": is missing"}},
-		"no binding":            {func(live map[string]*unstructured.Unstructured) { delete(live, binding) }, []string{binding + ": is missing"}},
-		"a binding that audits": {func(live map[string]*unstructured.Unstructured) { set(live[binding], []any{"Audit"}, "spec", "validationActions") }, []string{binding + ": spec.validationActions has 1 entries, not 2"}},
+		"no configuration": {func(live map[string]*unstructured.Unstructured) { delete(live, validating) }, []string{validating + ": is missing"}},
+		"no binding":       {func(live map[string]*unstructured.Unstructured) { delete(live, binding) }, []string{binding + ": is missing"}},
+		"a binding that audits": {func(live map[string]*unstructured.Unstructured) {
+			set(live[binding], []any{"Audit"}, "spec", "validationActions")
+		}, []string{binding + ": spec.validationActions has 1 entries, not 2"}},
 		"a binding for some": {func(live map[string]*unstructured.Unstructured) {
 			set(live[binding], map[string]any{"namespaceSelector": map[string]any{}}, "spec", "matchResources")
 		}, []string{binding + ": spec.matchResources differs from what is shipped"}},

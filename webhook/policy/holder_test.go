@@ -2,7 +2,9 @@ package policy
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http/httptest"
@@ -10,8 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/inforce"
@@ -229,5 +236,72 @@ func TestPolicyFileIsReadAgainWhenItChanges(t *testing.T) {
 		if f.inForce() != c.want {
 			t.Fatalf("step %d: version %d in force; want %d", i, f.inForce(), c.want)
 		}
+	}
+}
+
+// informers is a fake of a cache: it hands over one stored policy.
+type informers struct {
+	cache.Cache
+	informer *controllertest.FakeInformer
+	asked    chan struct{}
+}
+
+func (i *informers) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	close(i.asked)
+	return i.informer, nil
+}
+
+func TestTheFeedSettlesWhenClusterLedgerAndPolicyWereRead(t *testing.T) {
+	f := newFixture(t)
+	f.holder = New(f.holder.anchor, f.observer, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	stored := &unstructured.Unstructured{}
+	if err := stored.UnmarshalJSON(f.object(t, f.document(), f.root)); err != nil {
+		t.Fatal(err)
+	}
+	fake := &informers{informer: controllertest.NewFakeInformer(), asked: make(chan struct{})}
+	ledgerRead, answers := make(chan struct{}), make(chan error)
+	feed := &Feed{
+		Holder: f.holder, Cache: fake, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Identify:   func(context.Context) (string, error) { return "u-1", <-answers },
+		LedgerRead: func(context.Context) bool { <-ledgerRead; return true },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- feed.Start(ctx) }()
+	unread := func(when string) {
+		t.Helper()
+		if err := f.holder.Ready(testkit.Now()); err == nil || decision.From(err).Reason != decision.SnapshotUnavailable {
+			t.Fatalf("%s: ready: %v", when, err)
+		}
+	}
+	unread("at first")
+	answers <- errors.New("connection refused")
+	unread("while the API server does not answer")
+	answers <- nil
+	<-fake.asked
+	unread("before the ledger was read")
+	close(ledgerRead)
+	unread("before the policy was read")
+	time.Sleep(10 * time.Millisecond) // until the handler is registered
+	fake.informer.Add(stored)
+	unread("before every policy was handed over")
+	fake.informer.Synced()
+	for end := time.Now().Add(10 * time.Second); f.holder.Ready(time.Now()) != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	if err := f.holder.Ready(testkit.Now()); err != nil {
+		t.Errorf("in the end: %v", err)
+	}
+	fake.informer.Delete(stored)
+	next := stored.DeepCopy()
+	if err := next.UnmarshalJSON(f.object(t, f.document("version: 3", "version: 4"), f.root)); err != nil {
+		t.Fatal(err)
+	}
+	fake.informer.Update(stored, next)
+	if f.inForce() != 4 {
+		t.Errorf("version %d in force; want 4", f.inForce())
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
