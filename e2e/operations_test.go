@@ -75,9 +75,13 @@ func newOperationsWorld(t *testing.T) *operationsWorld {
 	})
 	must(t, err)
 	file := testkit.WriteFile(t, t.TempDir(), "policy.json", i.trustPolicy(t, i.document, i.root))
-	programs, err := i.product.StartAll(ctx, file)
+	i.webhook, err = i.product.StartWebhook(ctx)
 	must(t, err)
-	i.webhook = programs.Webhook
+	i.controller, err = i.product.StartControllerWith(ctx, "--canary-interval="+canaryEvery.String()) // a minute is the rule
+	must(t, err)
+	must(t, i.product.ApplyPolicy(ctx, file))
+	_, err = i.product.StartRelay(ctx)
+	must(t, err)
 	return &operationsWorld{i, i.kustomization(t, l)}
 }
 
