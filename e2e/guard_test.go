@@ -282,6 +282,16 @@ func guardCanary(t *testing.T, w *guardWorld) {
 		w.denied(t, policy, stored, object("hostwarrant-canary-other"), append(user, "create", "-f", "-")...)
 		w.allowed(t, object(name), append(user, "create", "-f", "-", "--dry-run=server")...)
 	}
+	t.Run("one that was stored all the same goes, by the controller, and nothing else does", func(t *testing.T) {
+		controller := as(account("hostwarrant-controller"))
+		w.denied(t, policy, "hostwarrant-controller deletes canaries only", nil, append(controller, "delete", "sshjoinprofile", "plain")...)
+		w.denied(t, policy, "hostwarrant-controller deletes canaries only", nil, append(controller, "delete", "--raw", "/apis/karpenter.dklesev.github.io/v1beta1/sshjoinprofiles")...)
+		w.allowed(t, nil, "delete", "validatingadmissionpolicybinding", policy)
+		eventually(t, "a canary to be stored", func() bool { return w.kubectl(t, object(name), "create", "-f", "-").Code == 0 })
+		w.allowed(t, nil, "apply", "--server-side", "-f", filepath.Join(testkit.Root(t), "policies", "canary.yaml"))
+		w.inForce(t, policy, named, object("other"), append(canary, "create", "-f", "-")...)
+		w.allowed(t, nil, append(controller, "delete", "sshjoinprofile", name)...)
+	})
 	t.Run("a generated name", func(t *testing.T) {
 		text := strings.Replace(string(object("x")), `"name":"x"`, `"generateName":"hostwarrant-canary-"`, 1)
 		w.denied(t, policy, stored, []byte(text), "create", "-f", "-")

@@ -57,7 +57,7 @@ func newCourierWorld(t *testing.T) *courierWorld {
 	w.cp, err = l.StartControlPlane(ctx, lab.ControlPlaneOptions{})
 	must(t, err)
 	w.client = newClient(t, w.cp)
-	w.command(t, "init", w.keys, "--cluster", "lab="+w.cp.RESTConfig().Host)
+	w.command(t, "init", w.keys, "--cluster", "lab="+w.cp.RESTConfig().Host, "--namespace", pool)
 	roots, err := os.ReadFile(filepath.Join(w.keys, "root.pub"))
 	must(t, err)
 	w.product, err = product.Install(ctx, product.Options{Lab: l, ControlPlane: w.cp, Roots: roots, ClusterID: "lab", HostNamespaces: []string{pool}, UpstreamCRDs: upstreamCRDs(t)})
@@ -194,13 +194,17 @@ spec:
 `, name, string(w.login.PEM), pin, address, w.signerLine(t)))
 }
 
-// run asks for a join.
+// run asks for a join: of host-a as pool-1, of others under names of their own, since two hosts cannot join under one.
 func (w *courierWorld) run(t *testing.T, name, host, profile string, change func(*v1alpha1.HostRun)) {
 	t.Helper()
+	node := "pool-1"
+	if host != "host-a" {
+		node = "pool-" + host
+	}
 	r := &v1alpha1.HostRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pool, Name: name},
 		Spec: v1alpha1.HostRunSpec{
-			HostRef: v1alpha1.ObjectRef{Name: host}, ProfileRef: v1alpha1.ObjectRef{Name: profile}, Phase: v1alpha1.HostRunJoin, NodeName: "pool-1",
+			HostRef: v1alpha1.ObjectRef{Name: host}, ProfileRef: v1alpha1.ObjectRef{Name: profile}, Phase: v1alpha1.HostRunJoin, NodeName: node,
 		},
 	}
 	if change != nil {
