@@ -339,14 +339,14 @@ func writePair(t *testing.T, dir string, c tls.Certificate) {
 func TestACertificateFromADirectoryNeedsNoSecret(t *testing.T) {
 	dir := t.TempDir()
 	secret := types.NamespacedName{Namespace: "hostwarrant-system", Name: "hostwarrant-webhook-ca"}
-	if _, err := certificateFrom(dir, time.Hour, nil, secret); err == nil || !strings.Contains(err.Error(), "reading the serving certificate") {
+	if _, err := certificateFrom(dir, time.Hour, nil, secret, nil); err == nil || !strings.Contains(err.Error(), "reading the serving certificate") {
 		t.Fatalf("an empty directory: %v", err)
 	}
 	issued := httptest.NewUnstartedServer(nil)
 	issued.StartTLS()
 	issued.Close()
 	writePair(t, dir, issued.TLS.Certificates[0])
-	c, err := certificateFrom(dir, time.Hour, nil, secret) // no API server to reach
+	c, err := certificateFrom(dir, time.Hour, nil, secret, nil) // no API server to reach
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func serve(ctx context.Context, o *serveOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	certificate, err := certificateFrom(o.certificateDir, o.leafValidity, config, secret)
+	certificate, err := certificateFrom(o.certificateDir, o.leafValidity, config, secret, log)
 	if err != nil {
 		return err
 	}
