@@ -229,7 +229,7 @@ func TestABrokenConditionRefuses(t *testing.T) {
 	}()
 	eventually(t, "the broken condition to refuse", func() bool {
 		last = i.kubectl(t, good, "create", "--dry-run=server", "-f", "-")
-		return last.Code != 0 && strings.Contains(last.Stderr, "match condition")
+		return last.Code != 0 && strings.Contains(last.Stderr, "object.spec.nothing.of.the.kind == 'x'' resulted in error")
 	})
 }
 

@@ -194,13 +194,17 @@ spec:
 `, name, string(w.login.PEM), pin, address, w.signerLine(t)))
 }
 
-// run asks for a join.
+// run asks for a join: of host-a as pool-1, of others under names of their own, since two hosts cannot join under one.
 func (w *courierWorld) run(t *testing.T, name, host, profile string, change func(*v1alpha1.HostRun)) {
 	t.Helper()
+	node := "pool-1"
+	if host != "host-a" {
+		node = "pool-" + host
+	}
 	r := &v1alpha1.HostRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pool, Name: name},
 		Spec: v1alpha1.HostRunSpec{
-			HostRef: v1alpha1.ObjectRef{Name: host}, ProfileRef: v1alpha1.ObjectRef{Name: profile}, Phase: v1alpha1.HostRunJoin, NodeName: "pool-1",
+			HostRef: v1alpha1.ObjectRef{Name: host}, ProfileRef: v1alpha1.ObjectRef{Name: profile}, Phase: v1alpha1.HostRunJoin, NodeName: node,
 		},
 	}
 	if change != nil {

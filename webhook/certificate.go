@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -37,10 +39,11 @@ const (
 
 // certificateFrom takes the certificate from a directory, read again when it changes, where one is
 // given: then the Secret with the CA is not touched.
-func certificateFrom(dir string, leafValidity time.Duration, config *rest.Config, secret types.NamespacedName) (*certificate, error) {
+func certificateFrom(dir string, leafValidity time.Duration, config *rest.Config, secret types.NamespacedName, log *slog.Logger) (*certificate, error) {
 	if dir == "" {
 		source := servingCertificates(config, secret, leafValidity)
-		return &certificate{Runnable: source, get: source.GetCertificate}, nil
+		start := manager.RunnableFunc(func(ctx context.Context) error { return servingsecret.Start(ctx, config, secret, log, source.Start) })
+		return &certificate{Runnable: start, get: source.GetCertificate}, nil
 	}
 	watcher, err := certwatcher.New(filepath.Join(dir, certificateFile), filepath.Join(dir, keyFile))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -139,19 +140,18 @@ func (j judging) Chain(ctx context.Context) ([]statement.Signed, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(object.KindTrustPolicy))
 	err := j.client.Get(ctx, client.ObjectKey{Name: v1alpha1.TrustPolicyName}, u)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading the stored trust policy: %w", err)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil
+		return nil, fmt.Errorf("reading the stored trust policy: %w", err)
 	}
 	raw, err := u.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	p, err := object.ParseTrustPolicy(raw)
-	if err != nil {
-		return nil, nil // what is in force came from elsewhere, or from before
+	if p, err := object.ParseTrustPolicy(raw); err == nil {
+		return p.Signed().Chain, nil
 	}
-	return p.Signed().Chain, nil
+	return nil, nil // it cannot be read: what is in force came from elsewhere, or from before
 }

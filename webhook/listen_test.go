@@ -7,12 +7,14 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -107,9 +109,8 @@ func (s *served) post(t *testing.T, body io.Reader) (int, *admissionv1.Admission
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
 	var review admissionv1.AdmissionReview
@@ -204,6 +205,15 @@ func TestFiftyMiBPostedStraightToUsAreRefused(t *testing.T) {
 	}
 }
 
+// closeLater closes a connection, which the server may have closed before.
+func closeLater(t *testing.T, c net.Conn) {
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Logf("closing: %v", err)
+		}
+	})
+}
+
 // dial opens a TLS connection that speaks HTTP by hand.
 func (s *served) dial(t *testing.T) *tls.Conn {
 	t.Helper()
@@ -216,7 +226,7 @@ func (s *served) dial(t *testing.T) *tls.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close() })
+	closeLater(t, c)
 	conn, ok := c.(*tls.Conn)
 	if !ok {
 		t.Fatalf("a %T", c)
@@ -231,7 +241,7 @@ func ended(t *testing.T, c net.Conn, within time.Duration) string {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(c)
-	if e, ok := err.(net.Error); ok && e.Timeout() {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the connection is still open after %s", within)
 	}
 	return string(text)
@@ -245,7 +255,7 @@ func TestSlowClientsAreCutOffAndKeepNobodyWaiting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer plain.Close()
+	closeLater(t, plain)
 	inHeader, inBody := s.dial(t), []*tls.Conn{}
 	fmt.Fprint(inHeader, header)
 	for range 200 { // more than there is room for bodies
@@ -274,7 +284,6 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inner.Close()
 	l := &limitedListener{Listener: inner, slots: make(chan struct{}, 2)}
 	accepted := make(chan net.Conn)
 	go func() {
@@ -293,7 +302,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		closeLater(t, c)
 	}
 	for range 2 {
 		here = append(here, <-accepted)
@@ -308,9 +317,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	(<-accepted).Close()
-	here[1].Close()
-	if err := inner.Close(); err != nil {
+	if err := errors.Join((<-accepted).Close(), here[1].Close(), inner.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, open := <-accepted; open {
@@ -332,14 +339,14 @@ func writePair(t *testing.T, dir string, c tls.Certificate) {
 func TestACertificateFromADirectoryNeedsNoSecret(t *testing.T) {
 	dir := t.TempDir()
 	secret := types.NamespacedName{Namespace: "hostwarrant-system", Name: "hostwarrant-webhook-ca"}
-	if _, err := certificateFrom(dir, time.Hour, nil, secret); err == nil || !strings.Contains(err.Error(), "reading the serving certificate") {
+	if _, err := certificateFrom(dir, time.Hour, nil, secret, nil); err == nil || !strings.Contains(err.Error(), "reading the serving certificate") {
 		t.Fatalf("an empty directory: %v", err)
 	}
 	issued := httptest.NewUnstartedServer(nil)
 	issued.StartTLS()
 	issued.Close()
 	writePair(t, dir, issued.TLS.Certificates[0])
-	c, err := certificateFrom(dir, time.Hour, nil, secret) // no API server to reach
+	c, err := certificateFrom(dir, time.Hour, nil, secret, nil) // no API server to reach
 	if err != nil {
 		t.Fatal(err)
 	}

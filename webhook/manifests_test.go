@@ -194,6 +194,12 @@ func checkRule(t *testing.T, file string, r rbacv1.PolicyRule) {
 	if file == "rbac-canary.yaml" && slices.Equal(r.Verbs, []string{"create"}) {
 		return // policies/canary.yaml holds it to dry runs
 	}
+	if file == "rbac-controller.yaml" && slices.Equal(r.Verbs, []string{"delete"}) {
+		return // policies/canary.yaml holds it to canaries that were stored
+	}
+	if file == "rbac-controller.yaml" && slices.Equal(r.Resources, []string{"sshhosts"}) && slices.Equal(r.Verbs, []string{"get", "list", "watch", "patch"}) {
+		return // refreshed trustedSigners; admission judges that write
+	}
 	// No request uses the verb decommission: policies/decommission.yaml asks for it.
 	writes := slices.ContainsFunc(r.Verbs, func(v string) bool { return !slices.Contains([]string{"get", "list", "watch", "decommission"}, v) })
 	named := len(r.ResourceNames) > 0

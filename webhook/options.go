@@ -52,7 +52,7 @@ func (o *options) check() error {
 		return usageError{fmt.Errorf("--anchor is missing")}
 	}
 	for flag, address := range map[string]string{"--health-address": o.healthAddress, "--metrics-address": o.metricsAddress} {
-		if _, err := splitAddress(address); err != nil {
+		if err := checkAddress(address); err != nil {
 			return usageError{fmt.Errorf("%s: %v", flag, err)}
 		}
 	}
@@ -60,22 +60,16 @@ func (o *options) check() error {
 	return err
 }
 
-// hostPort is an address taken apart.
-type hostPort struct {
-	host string
-	port int
-}
-
-func splitAddress(address string) (hostPort, error) {
-	host, text, err := net.SplitHostPort(address)
+// checkAddress wants an address with a port in figures.
+func checkAddress(address string) error {
+	_, text, err := net.SplitHostPort(address)
 	if err != nil {
-		return hostPort{}, err
+		return err
 	}
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return hostPort{}, fmt.Errorf("%q is not a port", text)
+	if _, err := strconv.ParseUint(text, 10, 16); err != nil {
+		return fmt.Errorf("%q is not a port", text)
 	}
-	return hostPort{host: host, port: int(port)}, nil
+	return nil
 }
 
 // restConfig finds the API server.

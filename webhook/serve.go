@@ -60,7 +60,7 @@ func serveCommand(stderr io.Writer) *cobra.Command {
 }
 
 func (o *serveOptions) check() error {
-	if _, err := splitAddress(o.address); err != nil {
+	if err := checkAddress(o.address); err != nil {
 		return usageError{fmt.Errorf("--address: %v", err)}
 	}
 	return o.options.check()
@@ -85,7 +85,7 @@ func serve(ctx context.Context, o *serveOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	certificate, err := certificateFrom(o.certificateDir, o.leafValidity, config, secret)
+	certificate, err := certificateFrom(o.certificateDir, o.leafValidity, config, secret, log)
 	if err != nil {
 		return err
 	}

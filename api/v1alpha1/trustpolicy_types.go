@@ -75,8 +75,8 @@ type TrustPolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions holds InForce: True while decisions are made with this policy, otherwise with the
-	// reason why it was refused.
+	// conditions are InForce (decisions are made with this policy, or why it was refused), ObjectsVerified
+	// (stored objects verify), LedgerIntact (the ledger holds it) and AdmissionInPath (the webhook is asked).
 	//
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map

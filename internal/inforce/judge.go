@@ -95,5 +95,9 @@ func (k *Keeper) follows(p *trustpolicy.Policy) error {
 	if err := p.Supersedes(k.newest); err != nil {
 		return err
 	}
-	return k.remembered.Check(p)
+	// check: PolicyRollback,PolicyEquivocation,SerialJump,RootFork: a policy that is older than one from before the restart
+	if err := k.remembered.Check(p); err != nil {
+		return err
+	}
+	return nil
 }

@@ -638,6 +638,7 @@ func TestDeletion(t *testing.T) {
 	}
 	c.held = &verify.Held{}
 	c.s.Stored, c.s.Now = c.held, testkit.Now()
+	c.with("")
 	installed("tls@4")
 	r := request(t, verify.Delete, nil, signed)
 	r.Name = "" // deletecollection

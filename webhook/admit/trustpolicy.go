@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -13,20 +14,15 @@ import (
 // trustPolicy answers about a TrustPolicy. The mode says nothing here: it is what a policy says
 // about others, and during a trial nobody else may replace it.
 func (v *Validator) trustPolicy(req *admissionv1.AdmissionRequest, now time.Time) verify.Answer {
-	switch req.Operation {
-	case admissionv1.Delete:
-		return answerOf(deletion(req))
-	case admissionv1.Update:
-		if object.SameGuarded(object.KindTrustPolicy, req.OldObject.Raw, req.Object.Raw) {
-			return verify.Answer{
-				Outcome:  verify.OutcomeExempt,
-				Decision: decision.Admit(req.Kind.Kind, req.Name, "guarded content is unchanged"),
-			}
-		}
-	}
 	// check: KindMismatch: an operation that no rule judges must not pass because nothing objected
-	if req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {
+	if !slices.Contains([]admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete}, req.Operation) {
 		return denied(req, decision.Errorf(decision.KindMismatch, "no rule judges the operation %.20q on this kind", req.Operation))
+	}
+	if req.Operation == admissionv1.Delete {
+		return answerOf(deletion(req))
+	}
+	if req.Operation == admissionv1.Update && object.SameGuarded(object.KindTrustPolicy, req.OldObject.Raw, req.Object.Raw) {
+		return verify.Answer{Outcome: verify.OutcomeExempt, Decision: unchangedPolicy(req)}
 	}
 	t, err := object.ParseTrustPolicy(req.Object.Raw)
 	if err != nil {
@@ -37,6 +33,11 @@ func (v *Validator) trustPolicy(req *admissionv1.AdmissionRequest, now time.Time
 		return denied(req, decision.Errorf(decision.Malformed, "the object is named %.100q, the request %.100q", t.Name, req.Name))
 	}
 	return answerOf(v.Trust.Judge(t, now))
+}
+
+// unchangedPolicy has no Reason, as no rule was asked.
+func unchangedPolicy(req *admissionv1.AdmissionRequest) decision.Decision {
+	return decision.Decision{Outcome: decision.Allow, Kind: req.Kind.Kind, Name: req.Name, What: "guarded content is unchanged"}
 }
 
 func answerOf(d decision.Decision) verify.Answer {

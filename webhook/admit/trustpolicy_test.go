@@ -120,3 +120,37 @@ func TestTrustPolicyInUseCannotBeDeleted(t *testing.T) {
 		})
 	}
 }
+
+func TestATrustPolicyIsJudgedForTheOperationsWeKnow(t *testing.T) {
+	w := newWorld(t)
+	next := strings.Replace(w.document, "version: 3", "version: 4", 1)
+	signed := trustPolicy(next, []string{testkit.Sign(t, w.root, "hostwarrant-policy", []byte(next))})
+	unsigned := trustPolicy(next, nil)
+	for name, c := range map[string]struct {
+		operation admissionv1.Operation
+		was, is   fields
+		want      decision.Reason
+		allowed   bool
+	}{
+		"a new one":                           {admissionv1.Create, signed, signed, decision.Verified, true},
+		"a changed one":                       {admissionv1.Update, unsigned, signed, decision.Verified, true},
+		"a changed one that nobody signed":    {admissionv1.Update, signed, unsigned, decision.PolicyUnsigned, false},
+		"an unchanged one that nobody signed": {admissionv1.Update, unsigned, withIn(unsigned, "metadata", "labels", fields{"a": "b"}), "", true},
+		"an operation nobody judges":          {admissionv1.Connect, signed, signed, decision.KindMismatch, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := update(t, c.was, c.is)
+			req.Operation = c.operation
+			if r := w.handle(t, req); reason(r) != c.want || r.Allowed != c.allowed {
+				t.Errorf("allowed %v, %s: %s; want %s", r.Allowed, reason(r), r.Result.Message, c.want)
+			}
+		})
+	}
+	t.Run("another name than the request's", func(t *testing.T) {
+		req := create(t, signed)
+		req.Name = "other"
+		if r := w.handle(t, req); reason(r) != decision.Malformed || r.Allowed {
+			t.Errorf("allowed %v, %s", r.Allowed, reason(r))
+		}
+	})
+}

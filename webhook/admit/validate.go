@@ -73,11 +73,10 @@ func (v *Validator) answer(req *admissionv1.AdmissionRequest, now time.Time) (a 
 	if err := known(req); err != nil {
 		return denied(req, err), s
 	}
-	if req.Kind.Kind == object.KindTrustPolicy {
-		s, _ = v.Trust.Snapshot(req.Kind.Kind, now) // for the annotations alone
-		return v.trustPolicy(req, now), s
-	}
 	s, err := v.Trust.Snapshot(req.Kind.Kind, now)
+	if req.Kind.Kind == object.KindTrustPolicy {
+		return v.trustPolicy(req, now), s // what is in force is for the annotations alone
+	}
 	// check: SnapshotUnavailable,AnchorChanged,RootFork: what is trusted is not known, or contested
 	if err != nil {
 		return denied(req, err), s

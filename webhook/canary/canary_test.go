@@ -123,15 +123,26 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}}
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	reply(w, answer)
+}
+
+// reply writes JSON; a client that has gone does not read it.
+func reply(w io.Writer, answer any) {
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		return
+	}
 }
 
 func (s *server) post(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
 	s.seen = append(s.seen, fmt.Sprintf("%s?%s %s", r.URL.Path, r.URL.RawQuery, r.Header.Get("Authorization")))
 	code, message := s.answer("SSHHost", bodyName.FindString(string(body)))
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(metav1.Status{Message: message})
+	reply(w, metav1.Status{Message: message})
 }
 
 func (s *server) prober(t *testing.T, stored ...client.Object) *Prober {
@@ -140,8 +151,14 @@ func (s *server) prober(t *testing.T, stored ...client.Object) *Prober {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, text, _ := net.SplitHostPort(at.Host)
-	number, _ := strconv.Atoi(text)
+	host, text, err := net.SplitHostPort(at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
 	port := int32(number)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	slice := &discoveryv1.EndpointSlice{

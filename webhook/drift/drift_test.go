@@ -26,14 +26,17 @@ func served(t *testing.T) map[string]*unstructured.Unstructured {
 		live.SetLabels(map[string]string{"app.kubernetes.io/part-of": "hostwarrant"})
 		live.SetAnnotations(map[string]string{"cert-manager.io/inject-ca-from": "a/b"})
 		for _, hook := range list(live.Object, "webhooks") {
-			config, _ := hook["clientConfig"].(map[string]any)
-			config["caBundle"] = "QQ=="
+			set(&unstructured.Unstructured{Object: hook}, "QQ==", "clientConfig", "caBundle")
 			hook["namespaceSelector"], hook["objectSelector"] = map[string]any{}, map[string]any{}
 			if live.GetKind() == "MutatingWebhookConfiguration" && hook["reinvocationPolicy"] == nil {
 				hook["reinvocationPolicy"] = "Never"
 			}
 		}
-		if constraints, ok, _ := unstructured.NestedMap(live.Object, "spec", "matchConstraints"); ok {
+		constraints, ok, err := unstructured.NestedMap(live.Object, "spec", "matchConstraints")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
 			for _, selector := range []string{"namespaceSelector", "objectSelector"} {
 				if constraints[selector] == nil {
 					constraints[selector] = map[string]any{}
@@ -55,7 +58,10 @@ func served(t *testing.T) map[string]*unstructured.Unstructured {
 
 func list(m map[string]any, field string) []map[string]any {
 	var out []map[string]any
-	entries, _ := m[field].([]any)
+	entries, ok := m[field].([]any)
+	if !ok {
+		return nil
+	}
 	for _, e := range entries {
 		if entry, ok := e.(map[string]any); ok {
 			out = append(out, entry)
@@ -92,8 +98,8 @@ func TestCheckNamesWhatDiffers(t *testing.T) {
 		}), []string{validating + ": webhooks[0].clientConfig.service.namespace differs from what is shipped"}},
 		"a second entry": {func(live map[string]*unstructured.Unstructured) {
 			o := live[mutating].Object
-			hooks, _ := o["webhooks"].([]any)
-			o["webhooks"] = append(hooks, hooks[0])
+			hooks := list(o, "webhooks")
+			o["webhooks"] = []any{hooks[0], hooks[0]}
 		}, []string{mutating + ": webhooks has 2 entries, not 1"}},
 		"no configuration": {func(live map[string]*unstructured.Unstructured) { delete(live, validating) }, []string{validating + ": is missing"}},
 		"no binding":       {func(live map[string]*unstructured.Unstructured) { delete(live, binding) }, []string{binding + ": is missing"}},
@@ -148,8 +154,8 @@ func TestShippedIsWhatGuards(t *testing.T) {
 	for _, u := range shipped {
 		kinds[u.GetKind()]++
 		for _, hook := range list(u.Object, "webhooks") {
-			if got, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "namespace"); got != "elsewhere" {
-				t.Errorf("%s: the service is in %q", u.GetName(), got)
+			if got, _, err := unstructured.NestedString(hook, "clientConfig", "service", "namespace"); err != nil || got != "elsewhere" {
+				t.Errorf("%s: the service is in %q, %v", u.GetName(), got, err)
 			}
 		}
 	}

@@ -31,7 +31,10 @@ func Shipped(namespace string) ([]*unstructured.Unstructured, error) {
 			if u.GroupVersionKind().Group != Group {
 				return nil, fmt.Errorf("reading what is shipped: %s/%s is not of group %s", u.GetKind(), u.GetName(), Group)
 			}
-			all = append(all, normal(u, namespace))
+			if err := normalize(u, namespace); err != nil {
+				return nil, err
+			}
+			all = append(all, u)
 		}
 	}
 	return all, nil
@@ -40,21 +43,24 @@ func Shipped(namespace string) ([]*unstructured.Unstructured, error) {
 // separator stands between the documents of a file.
 var separator = regexp.MustCompile(`(?m)^---$`)
 
-// normal has integers as a client reads them, and the namespace of the installation.
-func normal(u *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
-	u.Object, _ = whole(u.Object).(map[string]any)
+// normalize gives u integers as a client reads them, and the namespace of the installation.
+func normalize(u *unstructured.Unstructured, namespace string) error {
+	whole(u.Object)
 	hooks, _, err := unstructured.NestedSlice(u.Object, "webhooks")
 	if err != nil || hooks == nil {
-		return u
+		return err
 	}
 	for _, hook := range hooks {
-		if h, ok := hook.(map[string]any); ok {
-			// A webhook of ours names a service: where it does not, nothing is set, and it differs.
-			_ = unstructured.SetNestedField(h, namespace, "clientConfig", "service", "namespace")
+		h, ok := hook.(map[string]any)
+		if !ok {
+			return fmt.Errorf("reading what is shipped: %s holds what is no webhook", u.GetName())
+		}
+		if err := unstructured.SetNestedField(h, namespace, "clientConfig", "service", "namespace"); err != nil {
+			return fmt.Errorf("reading what is shipped: %v", err)
 		}
 	}
 	u.Object["webhooks"] = hooks
-	return u
+	return nil
 }
 
 // whole turns the floats that YAML gives into integers.

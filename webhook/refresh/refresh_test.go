@@ -56,8 +56,9 @@ func TestOnlyOurOwnListsAreRefreshed(t *testing.T) {
 			if err := json.Unmarshal([]byte(strings.NewReplacer("%M", c.manager, "%F", c.fields).Replace(managed)), &entries); err != nil {
 				t.Fatal(err)
 			}
-			metadata, _ := u.Object["metadata"].(map[string]any)
-			metadata["managedFields"] = entries
+			if err := unstructured.SetNestedSlice(u.Object, entries, "metadata", "managedFields"); err != nil {
+				t.Fatal(err)
+			}
 			raw, err := u.MarshalJSON()
 			if err != nil {
 				t.Fatal(err)
@@ -101,7 +102,10 @@ func TestOnlyOurOwnListsAreRefreshed(t *testing.T) {
 			if err := api.Get(t.Context(), client.ObjectKeyFromObject(u), live); err != nil {
 				t.Fatal(err)
 			}
-			got, _, _ := unstructured.NestedStringSlice(live.Object, "spec", "trustedSigners")
+			got, _, err := unstructured.NestedStringSlice(live.Object, "spec", "trustedSigners")
+			if err != nil {
+				t.Fatal(err)
+			}
 			if want := []string{first.Line, second.Line}; c.wrote && !slices.Equal(got, want) || !c.wrote && !slices.Equal(got, c.lines) {
 				t.Errorf("the list is %q", got)
 			}

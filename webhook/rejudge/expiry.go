@@ -46,7 +46,10 @@ func policyTimes(p *trustpolicy.Policy) []time.Time {
 // longest validity that the policy allows, and by the certificates among its signatures.
 func profileTimes(s verify.Snapshot, p *object.JoinProfile) []time.Time {
 	var times []time.Time
-	warrants, _ := verify.Warrants(p) // what cannot be read does not come into force
+	warrants, err := verify.Warrants(p)
+	if err != nil {
+		warrants = nil // what cannot be read does not come into force
+	}
 	for _, w := range warrants {
 		if w == nil {
 			continue

@@ -35,11 +35,12 @@ func (c *Scanner) Start(ctx context.Context) error {
 		if err == nil && s.Policy == nil {
 			err = decision.Errorf(decision.PolicyUnavailable, "no trust policy is in force")
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			c.unknown(ctx, err)
-		} else if !now.Before(due) || digestOf(s) != policy || c.dirty.size() > maxDirty {
+		case !now.Before(due) || digestOf(s) != policy || c.dirty.size() > maxDirty:
 			due, policy = c.round(ctx, now), digestOf(s)
-		} else {
+		default:
 			c.changes(ctx, s)
 		}
 		select {

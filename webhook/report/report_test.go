@@ -101,13 +101,17 @@ func TestTheReportIsBoundedAndWrittenOnlyWhenItChanges(t *testing.T) {
 			t.Fatalf("%s: wrote %v, %v", c.name, wrote, err)
 		}
 		u := read(t, w, gvk)
-		results, _, _ := unstructured.NestedSlice(u.Object, "results")
-		summary, _, _ := unstructured.NestedMap(u.Object, "summary")
+		results, _, resultsErr := unstructured.NestedSlice(u.Object, "results")
+		summary, _, summaryErr := unstructured.NestedMap(u.Object, "summary")
+		if resultsErr != nil || summaryErr != nil {
+			t.Fatal(resultsErr, summaryErr)
+		}
 		if len(results) != c.results || summary["fail"] != int64(c.refused) || summary["warn"] != int64(c.excused) || summary["pass"] != int64(c.good) {
 			t.Fatalf("%s: %d results, %v", c.name, len(results), summary)
 		}
 		for _, r := range results {
-			if message := fmt.Sprint(r.(map[string]any)["message"]); len(message) > maxText || strings.Contains(message, "\n") {
+			o, ok := r.(map[string]any)
+			if message := fmt.Sprint(o["message"]); !ok || len(message) > maxText || strings.Contains(message, "\n") {
 				t.Fatalf("a message of %d bytes", len(message))
 			}
 		}

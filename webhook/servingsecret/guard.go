@@ -3,6 +3,7 @@ package servingsecret
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -73,9 +74,8 @@ func (g *guard) adopt(r *http.Request, s *corev1.Secret) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
 	var live corev1.Secret
-	err = json.NewDecoder(io.LimitReader(answer.Body, maxSecret)).Decode(&live)
+	err = errors.Join(json.NewDecoder(io.LimitReader(answer.Body, maxSecret)).Decode(&live), answer.Body.Close())
 	if err != nil || answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("reading the Secret before it is filled: HTTP %d, %v", answer.StatusCode, err)
 	}

@@ -111,7 +111,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !strings.HasSuffix(r.URL.Path, "/"+name):
 		answer = &corev1.SecretList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, Items: []corev1.Secret{*a.secret}}
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		return // the client has gone
+	}
 }
 
 func (a *api) state() (corev1.Secret, int) {
@@ -159,6 +161,33 @@ func TestGuardLeavesAForeignSecretAlone(t *testing.T) {
 			}
 			if c.filled && servingsecret.Check(&s) != nil {
 				t.Error("what was filled is not known as ours at the next start")
+			}
+		})
+	}
+}
+
+func TestServingDoesNotStartFromAForeignSecret(t *testing.T) {
+	at := types.NamespacedName{Namespace: namespace, Name: name}
+	for what, c := range map[string]struct {
+		secret *corev1.Secret
+		starts bool
+	}{
+		"somebody's":     {secret(nil, nil, issued()), false},
+		"empty":          {secret(nil, nil, nil), true},
+		"with our label": {secret(map[string]string{servingsecret.Label: servingsecret.LabelValue}, nil, issued()), true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			a, started := newAPI(t, c.secret), false
+			config := &rest.Config{Host: a.server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			var said strings.Builder
+			err := servingsecret.Start(ctx, config, at, slog.New(slog.NewTextHandler(&said, nil)), func(context.Context) error {
+				started = true
+				return nil
+			})
+			if err != nil || started != c.starts || strings.Contains(said.String(), "did not write") == c.starts {
+				t.Errorf("started %v: %v, %s", started, err, said.String())
 			}
 		})
 	}
