@@ -182,6 +182,10 @@ func (w *controlWorld) ledgerRises(t *testing.T) {
 	if r.Code == 0 || !strings.Contains(r.Stderr, "only hostwarrant-controller writes a Ledger") {
 		t.Errorf("a cluster admin lowers the ledger: exit %d, %s", r.Code, r.Stderr)
 	}
+	r = w.kubectl(t, nil, "delete", "sshjoinprofile", "p-other", "--as=system:serviceaccount:hostwarrant-system:hostwarrant-controller")
+	if r.Code == 0 || !strings.Contains(r.Stderr, "hostwarrant-controller deletes canaries only") {
+		t.Errorf("the controller deletes a profile: exit %d, %s", r.Code, r.Stderr)
+	}
 }
 
 // verifiedHost leaves trustedSigners to the webhook, unless some are given.
