@@ -147,7 +147,7 @@ func TestAProfileThatFiveHundredNodeClassesName(t *testing.T) {
 	needs := warrant.Param{Name: "KPSSH_VAR_zone", Required: true, Matcher: warrant.Matcher{Kind: warrant.MatchType, Value: "dns1123"}}
 	r := i.succeeds(t, serial(t, i, name, 2, needs), "replace", "-f", "-")
 	t.Logf("an update that breaks %d node classes took %v:\n%s", count, in(began), r.Stderr)
-	if !strings.Contains(r.Stderr, "nc-shared-") || !strings.Contains(r.Stderr, fmt.Sprintf("and %d more", count-3)) {
+	if !strings.Contains(r.Stderr, "nc-shared-") || !strings.Contains(r.Stderr, fmt.Sprintf("%d more node classes", count-3)) {
 		t.Errorf("the warning is: %s", r.Stderr)
 	}
 	if took := time.Since(began); took > 2*time.Second {
@@ -200,7 +200,7 @@ func TestHostRunsAreJudged(t *testing.T) {
 		})
 	}
 	t.Run("a name that another run holds", func(t *testing.T) {
-		i.succeeds(t, hostRun(t, "trial-first", object{"hostRef": object{"name": "h-run"}, "profileRef": object{"name": "p-run"}, "nodeName": "pool-held"}), "create", "-f", "-")
+		i.succeeds(t, hostRun(t, "trial-first", object{"hostRef": object{"name": "h-first"}, "profileRef": object{"name": "p-run"}, "nodeName": "pool-held"}), "create", "-f", "-")
 		i.remove(t, "-n", "pool", "hostrun", "trial-first")
 		eventually(t, "the run to be known", func() bool {
 			return strings.Contains(i.kubectl(t, run(object{"nodeName": "pool-held"}), dry...).Stderr, "NodeNameTaken")
@@ -237,7 +237,12 @@ func TestAnAnchorThatWasReplacedIsSeen(t *testing.T) {
 		code, body := get(t, p.Health+"/readyz")
 		return code == 503 && strings.Contains(body, "AnchorChanged")
 	})
-	a := asks(t, i.poster(t, address), reviewOf(t, "CREATE", profile(t, "p-anchor", scripts(), signatures(t, stranger, scripts())), nil))
+	poster := i.poster(t, address)
+	eventually(t, "the serving certificate", func() bool {
+		_, err := poster.Review(soon(t), "/validate", []byte("{}"))
+		return err == nil || !strings.Contains(err.Error(), "posting to")
+	})
+	a := asks(t, poster, reviewOf(t, "CREATE", profile(t, "p-anchor", scripts(), signatures(t, stranger, scripts())), nil))
 	if a.allowed {
 		t.Error(a)
 	}
@@ -284,8 +289,9 @@ func TestAPolicyChangeConvergesOverAThousandObjects(t *testing.T) {
 		return last.Objects >= 2*count
 	})
 	t.Logf("%d stored objects were judged again within %v of the policy change: %+v", 2*count, in(began), last)
+	const lists = 10 // of kinds, a page each
 	// Two writes are no verdict's: the ledger's of the policy, and the policy's own condition.
-	if time.Since(began) > time.Minute || last.Reads > last.Objects || last.Writes > 2 {
+	if time.Since(began) > time.Minute || last.Reads > last.Objects+lists || last.Writes > 2 {
 		t.Errorf("%+v after %v; want at most one read for each object, two writes, one minute", last, in(began))
 	}
 }

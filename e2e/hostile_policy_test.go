@@ -15,6 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostwarrant/hostwarrant/e2e/harness"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
@@ -67,13 +68,26 @@ func newBare(t *testing.T) *bare {
 		b.ca = secret.Data["ca.crt"]
 		return len(b.ca) > 0
 	})
+	// What the controller would do: a replica is ready when the API server trusts its certificate.
+	patch := func(webhooks int) []byte {
+		var operations []harness.PatchOperation
+		for n := range webhooks {
+			operations = append(operations, harness.PatchOperation{Op: "add", Path: fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", n), Value: b.ca})
+		}
+		return encode(t, operations)
+	}
+	registration := cp.Client().AdmissionregistrationV1()
+	_, err = registration.ValidatingWebhookConfigurations().Patch(ctx, "hostwarrant", types.JSONPatchType, patch(2), metav1.PatchOptions{})
+	must(t, err)
+	_, err = registration.MutatingWebhookConfigurations().Patch(ctx, "hostwarrant", types.JSONPatchType, patch(1), metav1.PatchOptions{})
+	must(t, err)
 	return b
 }
 
 // start starts a replica with more flags; the last of a kind counts.
 func (b *bare) start(t *testing.T, flags ...string) *harness.Replica {
 	t.Helper()
-	address, err := harness.FreeAddress(b.product.Addr().String())
+	address, err := product.FreeAddress(b.product.Addr())
 	must(t, err)
 	b.replicas++
 	p, err := b.product.StartWebhookAt(t.Context(), fmt.Sprintf("webhook-%d", b.replicas), address, flags...)
@@ -158,8 +172,12 @@ func TestNoPolicyThatCountsAdmitsNothing(t *testing.T) {
 				return code == 503 && strings.Contains(body, c.ready)
 			})
 			p := b.poster(t, r)
-			asks(t, p, good).deny(t, "PolicyUnavailable")
-			asks(t, p, reviewOf(t, admissionv1.Create, host(t, "h-state", nil), nil)).deny(t, "PolicyUnavailable")
+			reason := "PolicyUnavailable"
+			if c.ready == "PolicyExpired" {
+				reason = c.ready // it is genuine, and said to be over
+			}
+			asks(t, p, good).deny(t, reason)
+			asks(t, p, reviewOf(t, admissionv1.Create, host(t, "h-state", nil), nil)).deny(t, reason)
 		})
 	}
 	t.Run("the good one is ready and admits", func(t *testing.T) {

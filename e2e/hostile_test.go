@@ -134,7 +134,9 @@ func TestAReviewOfTwelveMegabytesIsJudged(t *testing.T) {
 	i.succeeds(t, profile(t, "p-large", scripts(), signatures(t, i.signer, scripts())), "create", "-f", "-")
 	i.remove(t, "sshjoinprofile", "p-large")
 	replace := func(body []byte) error {
-		var stored struct{ Metadata struct{ ResourceVersion string } }
+		var stored struct {
+			Metadata struct{ ResourceVersion string }
+		}
 		must(t, json.Unmarshal([]byte(i.succeeds(t, nil, "get", "sshjoinprofile", "p-large", "-o", "json").Stdout), &stored))
 		body = withMeta(t, body, object{"resourceVersion": stored.Metadata.ResourceVersion})
 		put := i.cp.Client().Discovery().RESTClient().Put().AbsPath("/apis/karpenter.dklesev.github.io/v1beta1/sshjoinprofiles/p-large")
@@ -317,13 +319,13 @@ func TestAnOldObjectThatIsMissingOrBrokenExemptsNothing(t *testing.T) {
 	p := i.poster(t, i.at)
 	bad, good := profile(t, "p-json", scripts(), nil), profile(t, "p-json", scripts(), signatures(t, i.signer, scripts()))
 	for name, old := range map[string]string{
-		"missing":       "",
-		"null":          "null",
-		"a number":      "3",
-		"empty":         "{}",
-		"without spec":  `{"apiVersion":"karpenter.dklesev.github.io/v1beta1","kind":"SSHJoinProfile","metadata":{"name":"p-json"}}`,
-		"another kind":  strings.Replace(string(bad), "SSHJoinProfile", "SSHHost", 1),
-		"spec twice":    strings.Replace(string(bad), "{", `{"spec":{},`, 1),
+		"missing":      "",
+		"null":         "null",
+		"a number":     "3",
+		"empty":        "{}",
+		"without spec": `{"apiVersion":"karpenter.dklesev.github.io/v1beta1","kind":"SSHJoinProfile","metadata":{"name":"p-json"}}`,
+		"another kind": strings.Replace(string(bad), "SSHJoinProfile", "SSHHost", 1),
+		"spec twice":   strings.Replace(string(bad), "{", `{"spec":{},`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			was := []byte(old)

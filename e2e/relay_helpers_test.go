@@ -57,7 +57,7 @@ func newCourierWorld(t *testing.T) *courierWorld {
 	w.cp, err = l.StartControlPlane(ctx, lab.ControlPlaneOptions{})
 	must(t, err)
 	w.client = newClient(t, w.cp)
-	w.command(t, "init", w.keys, "--cluster", "lab="+w.cp.RESTConfig().Host)
+	w.command(t, "init", w.keys, "--cluster", "lab="+w.cp.RESTConfig().Host, "--namespace", pool)
 	roots, err := os.ReadFile(filepath.Join(w.keys, "root.pub"))
 	must(t, err)
 	w.product, err = product.Install(ctx, product.Options{Lab: l, ControlPlane: w.cp, Roots: roots, ClusterID: "lab", HostNamespaces: []string{pool}, UpstreamCRDs: upstreamCRDs(t)})

@@ -160,11 +160,14 @@ func (c *cli) inspect(path, format string) error {
 func (c *cli) findings(in input) ([]finding, error) {
 	if in.dir != nil {
 		f := finding{Path: in.path, Kind: object.KindJoinProfile, Name: in.dir.name}
+		p := object.JoinProfile{Scripts: map[script.Phase]string{}}
 		for _, phase := range script.Phases() {
 			if text, there := in.dir.scripts[phase]; there {
+				p.Scripts[phase] = string(text)
 				f.Parts = append(f.Parts, describeScript(phase, text, string(in.dir.signatures[phase])))
 			}
 		}
+		f.Facts = append(f.Facts, fact{"profile digest", p.Digest()})
 		return []finding{f}, nil
 	}
 	if statement.Is(in.data) {

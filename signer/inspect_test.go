@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
@@ -49,7 +50,9 @@ func TestInspectShowsHostsDirectoriesAndProblems(t *testing.T) {
 	w.write("d/tls/join.sh", "echo join\n")
 	w.write("d/tls/join.sh.sig", testkit.Sign(t, w.alice, "kpssh", []byte("echo join\n")))
 	r := w.hostwarrant("inspect", w.path("d"))
+	p := object.JoinProfile{Scripts: map[script.Phase]string{script.Join: "echo join\n"}}
 	for _, want := range []string{
+		"content digest: sha256:", "profile digest: " + p.Digest(),
 		"execMode: Verified", "trusted signer: ssh-ed25519 " + w.alice.Fingerprint, "stands twice", "SSHJoinProfile/tls\n", "covers: yes",
 	} {
 		if !strings.Contains(r.out, want) {

@@ -55,7 +55,7 @@ func (s *story) play(ctx context.Context) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	first := step{title: "Make keys and a signed trust policy, offline", want: "trust-policy.yaml", try: s.hostwarrant("init", "keys", "--cluster", clusterID)}
+	first := step{title: "Make keys and a signed trust policy, offline", want: "trust-policy.yaml", try: s.hostwarrant("init", "keys", "--cluster", clusterID, "--namespace", namespace)}
 	if err := s.tell(ctx, first); err != nil {
 		return err
 	}

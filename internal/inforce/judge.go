@@ -95,6 +95,5 @@ func (k *Keeper) follows(p *trustpolicy.Policy) error {
 	if err := p.Supersedes(k.newest); err != nil {
 		return err
 	}
-	// check: PolicyRollback,PolicyEquivocation,SerialJump,RootFork: a policy that is older than one from before the restart
 	return k.remembered.Check(p)
 }

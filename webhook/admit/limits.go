@@ -43,7 +43,7 @@ func take(ctx context.Context, room chan struct{}) error {
 	case room <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		// check: Internal: what nobody had time to judge must not pass for lack of an answer
+		// What nobody had time to judge must not pass for lack of an answer.
 		return decision.Errorf(decision.Internal, "too many reviews at once").Try("try again")
 	}
 }

@@ -23,9 +23,9 @@ func (v *Validator) trustPolicy(req *admissionv1.AdmissionRequest, now time.Time
 				Decision: decision.Admit(req.Kind.Kind, req.Name, "guarded content is unchanged"),
 			}
 		}
-	case admissionv1.Create:
-	default:
-		// check: KindMismatch: an operation that no rule judges must not pass because nothing objected
+	}
+	// check: KindMismatch: an operation that no rule judges must not pass because nothing objected
+	if req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {
 		return denied(req, decision.Errorf(decision.KindMismatch, "no rule judges the operation %.20q on this kind", req.Operation))
 	}
 	t, err := object.ParseTrustPolicy(req.Object.Raw)
