@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/e2e/harness"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -101,7 +102,7 @@ func TestDecisionsNeedNoAPIServer(t *testing.T) {
 		t.Fatalf("the kubeconfig does not name %s", server)
 	}
 	own := testkit.WriteFile(t, t.TempDir(), "kubeconfig", []byte(strings.ReplaceAll(string(text), server, gate.Addr())))
-	address, err := harness.FreeAddress(i.product.Addr().String())
+	address, err := product.FreeAddress(i.product.Addr())
 	must(t, err)
 	replica, err := i.product.StartWebhookAt(ctx, "webhook-cut-off", address, "--kubeconfig="+own)
 	must(t, err)
@@ -357,7 +358,7 @@ func TestOurOwnPodsNeedNoneOfUs(t *testing.T) {
 
 func freeAddress(t *testing.T, i *installation) string {
 	t.Helper()
-	address, err := harness.FreeAddress(i.product.Addr().String())
+	address, err := product.FreeAddress(i.product.Addr())
 	must(t, err)
 	return address
 }

@@ -87,7 +87,7 @@ func newBare(t *testing.T) *bare {
 // start starts a replica with more flags; the last of a kind counts.
 func (b *bare) start(t *testing.T, flags ...string) *harness.Replica {
 	t.Helper()
-	address, err := harness.FreeAddress(b.product.Addr().String())
+	address, err := product.FreeAddress(b.product.Addr())
 	must(t, err)
 	b.replicas++
 	p, err := b.product.StartWebhookAt(t.Context(), fmt.Sprintf("webhook-%d", b.replicas), address, flags...)

@@ -101,7 +101,7 @@ func (i *installation) start(ctx context.Context, t *testing.T) {
 // startWebhook starts the one replica and puts it behind the balancer, alone.
 func (i *installation) startWebhook(ctx context.Context, t *testing.T) {
 	t.Helper()
-	address, err := harness.FreeAddress(i.product.Addr().String())
+	address, err := product.FreeAddress(i.product.Addr())
 	must(t, err)
 	started, err := i.product.StartWebhookAt(ctx, "hostwarrant-webhook", address)
 	must(t, err)

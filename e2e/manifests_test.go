@@ -5,13 +5,20 @@ package e2e
 import (
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/hostwarrant/hostwarrant/testkit"
@@ -49,7 +56,7 @@ func TestManifestsHoldExactlyWhatIsMeant(t *testing.T) {
 	for _, name := range []string{"ledger", "anchor", "trust-policy", "crds", "profile-shape", "canary", "decommission", "serving-secret"} {
 		guards = append(guards, "ValidatingAdmissionPolicy/hostwarrant-"+name, "ValidatingAdmissionPolicyBinding/hostwarrant-"+name)
 	}
-	both := append(guards,
+	both := slices.Concat(guards, []string{
 		"ClusterRole/hostwarrant-canary", "ClusterRole/hostwarrant-controller", "ClusterRole/hostwarrant-decommissioner",
 		"ClusterRole/hostwarrant-relay", "ClusterRole/hostwarrant-runner", "ClusterRole/hostwarrant-webhook",
 		"ClusterRoleBinding/hostwarrant-canary", "ClusterRoleBinding/hostwarrant-controller", "ClusterRoleBinding/hostwarrant-relay", "ClusterRoleBinding/hostwarrant-webhook",
@@ -61,7 +68,7 @@ func TestManifestsHoldExactlyWhatIsMeant(t *testing.T) {
 		"Secret/hostwarrant-webhook-ca", "Service/hostwarrant-webhook", "Service/hostwarrant-webhook-policy",
 		"ServiceAccount/hostwarrant-canary", "ServiceAccount/hostwarrant-controller", "ServiceAccount/hostwarrant-relay", "ServiceAccount/hostwarrant-webhook",
 		"ValidatingWebhookConfiguration/hostwarrant",
-	)
+	})
 	for dir, want := range map[string][]string{
 		"base":                      slices.Concat([]string{"Deployment/hostwarrant-controller", "Deployment/hostwarrant-relay", "Deployment/hostwarrant-webhook"}, both),
 		"overlays/out-of-cluster":   slices.Concat([]string{"EndpointSlice/hostwarrant-webhook-outside", "EndpointSlice/hostwarrant-webhook-policy-outside"}, both),
@@ -83,47 +90,58 @@ func TestManifestsHoldExactlyWhatIsMeant(t *testing.T) {
 	})
 }
 
+// typed converts an object of the manifests, strictly.
+func typed(t *testing.T, o unstructured.Unstructured, into any) {
+	t.Helper()
+	must(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, into, true))
+}
+
 // What the good-practice list asks of webhook entries: few, fast, narrow, without side effects.
 func TestShippedWebhookEntriesAreFewAndNarrow(t *testing.T) {
 	i := install(t)
-	entries := map[string]int{}
+	validating, mutating := 0, 0
 	for _, o := range objects(t, i, "base") {
-		if !strings.HasSuffix(o.GetKind(), "WebhookConfiguration") {
-			continue
-		}
-		webhooks, found, err := unstructured.NestedSlice(o.Object, "webhooks")
-		if err != nil || !found {
-			t.Fatalf("%s: %v", o.GetKind(), err)
-		}
-		entries[o.GetKind()] += len(webhooks)
-		for _, w := range webhooks {
-			checkEntry(t, w.(object))
+		switch o.GetKind() {
+		case "ValidatingWebhookConfiguration":
+			var c admissionregistrationv1.ValidatingWebhookConfiguration
+			typed(t, o, &c)
+			for _, w := range c.Webhooks {
+				validating++
+				checkEntry(t, w.Name, w.TimeoutSeconds, w.SideEffects, w.NamespaceSelector != nil || w.ObjectSelector != nil, w.Rules)
+			}
+		case "MutatingWebhookConfiguration":
+			var c admissionregistrationv1.MutatingWebhookConfiguration
+			typed(t, o, &c)
+			for _, w := range c.Webhooks {
+				mutating++
+				checkEntry(t, w.Name, w.TimeoutSeconds, w.SideEffects, w.NamespaceSelector != nil || w.ObjectSelector != nil, w.Rules)
+			}
 		}
 	}
-	if entries["ValidatingWebhookConfiguration"] > 2 || entries["MutatingWebhookConfiguration"] > 1 || len(entries) != 2 {
-		t.Errorf("entries: %v; at most two validating and one mutating", entries)
+	if validating == 0 || validating > 2 || mutating != 1 {
+		t.Errorf("%d validating and %d mutating entries; want at most two, and one", validating, mutating)
 	}
 }
 
-func checkEntry(t *testing.T, w object) {
+func checkEntry(t *testing.T, name string, seconds *int32, effects *admissionregistrationv1.SideEffectClass, selectors bool, rules []admissionregistrationv1.RuleWithOperations) {
 	t.Helper()
-	if seconds, ok := w["timeoutSeconds"].(int64); !ok || seconds < 1 || seconds > 5 {
-		t.Errorf("%v: timeoutSeconds %v", w["name"], w["timeoutSeconds"])
+	if seconds == nil || *seconds < 1 || *seconds > 5 {
+		t.Errorf("%s: timeoutSeconds %v", name, seconds)
 	}
-	if w["sideEffects"] != "None" || w["namespaceSelector"] != nil || w["objectSelector"] != nil {
-		t.Errorf("%v: sideEffects %v, selectors %v %v", w["name"], w["sideEffects"], w["namespaceSelector"], w["objectSelector"])
+	if effects == nil || *effects != admissionregistrationv1.SideEffectClassNone || selectors {
+		t.Errorf("%s: sideEffects %v, selectors %v", name, effects, selectors)
 	}
-	for _, r := range w["rules"].([]any) {
-		rule := r.(object)
-		for _, group := range rule["apiGroups"].([]any) {
+	if len(rules) == 0 {
+		t.Errorf("%s: no rules", name)
+	}
+	for _, r := range rules {
+		for _, group := range r.APIGroups {
 			if group != "hostwarrant.dev" && group != "karpenter.dklesev.github.io" {
-				t.Errorf("%v: group %v is not ours to judge", w["name"], group)
+				t.Errorf("%s: group %s is not ours to judge", name, group)
 			}
 		}
-		for _, resource := range rule["resources"].([]any) {
-			if strings.Contains(resource.(string), "*") {
-				t.Errorf("%v: resources %v", w["name"], rule["resources"])
-			}
+		if strings.Contains(strings.Join(r.Resources, " "), "*") {
+			t.Errorf("%s: resources %q", name, r.Resources)
 		}
 	}
 }
@@ -131,48 +149,42 @@ func checkEntry(t *testing.T, w object) {
 // Losing a node or a zone, or draining one, leaves a replica that answers.
 func TestShippedWebhookIsSpread(t *testing.T) {
 	i := install(t)
-	var deployment, budget object
+	var deployment appsv1.Deployment
+	var budget policyv1.PodDisruptionBudget
 	for _, o := range objects(t, i, "base") {
 		switch o.GetKind() + "/" + o.GetName() {
 		case "Deployment/hostwarrant-webhook":
-			deployment = o.Object
+			typed(t, o, &deployment)
 		case "PodDisruptionBudget/hostwarrant-webhook":
-			budget = o.Object
+			typed(t, o, &budget)
 		}
 	}
-	value := func(o object, path ...string) any {
-		v, _, err := unstructured.NestedFieldNoCopy(o, path...)
-		must(t, err)
-		return v
+	s := deployment.Spec
+	if s.Replicas == nil || *s.Replicas < 2 || s.Strategy.RollingUpdate == nil || s.Strategy.RollingUpdate.MaxUnavailable.String() != "0" {
+		t.Errorf("%v replicas, strategy %+v", s.Replicas, s.Strategy)
 	}
-	if replicas := value(deployment, "spec", "replicas").(int64); replicas < 2 {
-		t.Errorf("%d replicas", replicas)
+	if budget.Spec.MaxUnavailable.String() != "1" || !maps.Equal(budget.Spec.Selector.MatchLabels, s.Selector.MatchLabels) {
+		t.Errorf("budget %+v", budget.Spec)
 	}
-	for what, got := range map[string]any{
-		"maxUnavailable of a rollout": value(deployment, "spec", "strategy", "rollingUpdate", "maxUnavailable"),
-	} {
-		if got != int64(0) {
-			t.Errorf("%s is %v", what, got)
-		}
-	}
-	if got := value(budget, "spec", "maxUnavailable"); got != int64(1) {
-		t.Errorf("maxUnavailable of the budget is %v", got)
-	}
-	pod := value(deployment, "spec", "template", "spec").(object)
-	if pod["priorityClassName"] != "system-cluster-critical" {
-		t.Errorf("priority class %v", pod["priorityClassName"])
+	pod := s.Template.Spec
+	if pod.PriorityClassName != "system-cluster-critical" {
+		t.Errorf("priority class %q", pod.PriorityClassName)
 	}
 	var spread []string
-	for _, c := range pod["topologySpreadConstraints"].([]any) {
-		spread = append(spread, c.(object)["topologyKey"].(string))
+	for _, c := range pod.TopologySpreadConstraints {
+		if !maps.Equal(c.LabelSelector.MatchLabels, s.Selector.MatchLabels) {
+			t.Errorf("spread of %v", c.LabelSelector)
+		}
+		spread = append(spread, c.TopologyKey)
 	}
 	slices.Sort(spread)
 	if !slices.Equal(spread, []string{"kubernetes.io/hostname", "topology.kubernetes.io/zone"}) {
 		t.Errorf("spread over %q", spread)
 	}
-	selector := value(deployment, "spec", "selector", "matchLabels").(object)
-	if got := value(budget, "spec", "selector", "matchLabels").(object); len(got) != 1 || got["app.kubernetes.io/name"] != selector["app.kubernetes.io/name"] {
-		t.Errorf("the budget is for %v", got)
+	for _, c := range pod.Containers {
+		if c.ReadinessProbe == nil || c.LivenessProbe == nil || c.Resources.Limits.Memory().IsZero() {
+			t.Errorf("%s: probes %v %v, limits %v", c.Name, c.ReadinessProbe, c.LivenessProbe, c.Resources.Limits)
+		}
 	}
 }
 
@@ -181,26 +193,23 @@ func TestShippedRolesNameWhatTheyNeed(t *testing.T) {
 	i := install(t)
 	seen := 0
 	for _, o := range objects(t, i, "base") {
+		var role struct {
+			metav1.TypeMeta   `json:",inline"`
+			metav1.ObjectMeta `json:"metadata"`
+			Rules             []rbacv1.PolicyRule `json:"rules"`
+		}
 		if o.GetKind() != "ClusterRole" && o.GetKind() != "Role" {
 			continue
 		}
 		seen++
-		rules, _, err := unstructured.NestedSlice(o.Object, "rules")
-		must(t, err)
-		for _, r := range rules {
-			rule := r.(object)
-			for _, field := range []string{"verbs", "resources", "apiGroups"} {
-				if values, ok := rule[field].([]any); !ok || slices.ContainsFunc(values, func(v any) bool { return strings.Contains(v.(string), "*") }) {
-					t.Errorf("%s %s: %s %v", o.GetKind(), o.GetName(), field, rule[field])
-				}
+		typed(t, o, &role)
+		for _, r := range role.Rules {
+			if strings.Contains(strings.Join(slices.Concat(r.Verbs, r.Resources, r.APIGroups), " "), "*") {
+				t.Errorf("%s %s: %+v", role.Kind, role.Name, r)
 			}
-			for _, resource := range rule["resources"].([]any) {
-				if !strings.HasSuffix(resource.(string), "webhookconfigurations") {
-					continue
-				}
-				if names, ok := rule["resourceNames"].([]any); !ok || len(names) != 1 || names[0] != "hostwarrant" {
-					t.Errorf("%s %s: %v for %v", o.GetKind(), o.GetName(), resource, rule["resourceNames"])
-				}
+			ofWebhooks := slices.ContainsFunc(r.Resources, func(resource string) bool { return strings.HasSuffix(resource, "webhookconfigurations") })
+			if ofWebhooks && !slices.Equal(r.ResourceNames, []string{"hostwarrant"}) {
+				t.Errorf("%s %s: %q for %q", role.Kind, role.Name, r.Resources, r.ResourceNames)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"syscall"
 	"time"
@@ -149,7 +148,7 @@ func (r *Replicas) Drained(ctx context.Context) error {
 }
 
 func (r *Replicas) start(ctx context.Context) (*Replica, error) {
-	address, err := FreeAddress(r.product.Addr().String())
+	address, err := product.FreeAddress(r.product.Addr())
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +161,4 @@ func (r *Replicas) start(ctx context.Context) (*Replica, error) {
 		return nil, err
 	}
 	return &Replica{Program: program, Address: address}, nil
-}
-
-// FreeAddress is a port of the host that nobody listens on.
-func FreeAddress(host string) (string, error) {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	return l.Addr().String(), l.Close()
 }

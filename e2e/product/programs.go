@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
@@ -92,15 +94,29 @@ func verbs(args []string) int {
 
 // freePorts picks two free ports of the lab's address.
 func (p *Product) freePorts() (health, metrics string, err error) {
-	a, err := net.Listen("tcp", net.JoinHostPort(p.addr.String(), "0"))
+	health, err = FreeAddress(p.addr)
 	if err != nil {
 		return "", "", err
 	}
-	b, err := net.Listen("tcp", net.JoinHostPort(p.addr.String(), "0"))
-	if err != nil {
-		return "", "", errors.Join(err, a.Close())
+	for metrics == "" || metrics == health {
+		if metrics, err = FreeAddress(p.addr); err != nil {
+			return "", "", err
+		}
 	}
-	return a.Addr().String(), b.Addr().String(), errors.Join(a.Close(), b.Close())
+	return health, metrics, nil
+}
+
+// FreeAddress finds a port of the address that nobody listens on, below the range from which the
+// kernel picks for outgoing connections, so that none of those takes it before the program does.
+func FreeAddress(addr netip.Addr) (string, error) {
+	for range 100 {
+		at := netip.AddrPortFrom(addr, uint16(10000+rand.IntN(20000))).String() //nolint:gosec // a port, not a secret
+		listener, err := net.Listen("tcp", at)
+		if err == nil {
+			return at, listener.Close()
+		}
+	}
+	return "", fmt.Errorf("finding a free port on %s: none of 100 tried", addr)
 }
 
 // Wait polls a health endpoint until it answers 200.
