@@ -63,7 +63,7 @@ func TestLatency(t *testing.T) {
 	var tally, floor harness.Tally
 	for range times(300, 1000) {
 		began := time.Now()
-		tally.Add(i.writer.DryCreate(t.Context(), harness.Profiles, raw), time.Since(began))
+		tally.Add(i.writer.DryCreate(t.Context(), harness.Profiles(), raw), time.Since(began))
 		began = time.Now()
 		var decoded, object map[string]any
 		floor.Add(errors.Join(json.Unmarshal(review, &decoded), json.Unmarshal(raw, &object)), time.Since(began))
@@ -314,7 +314,7 @@ func TestDryRunsLeaveNothingBehind(t *testing.T) {
 		if number%2 == 1 {
 			raw = bad
 		}
-		if err := i.writer.DryCreate(t.Context(), harness.Profiles, raw); (err == nil) != (number%2 == 0) {
+		if err := i.writer.DryCreate(t.Context(), harness.Profiles(), raw); (err == nil) != (number%2 == 0) {
 			t.Errorf("dry run %d: %v", number, err)
 		}
 	})

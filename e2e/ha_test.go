@@ -57,7 +57,7 @@ func newStream(t *testing.T, i *installation, label string) *stream {
 	}
 	s.watch(t)
 	t.Cleanup(func() {
-		must(t, i.writer.Client().Resource(harness.Profiles).DeleteCollection(soon(t), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "trial=" + label}))
+		must(t, i.writer.Client().Resource(harness.Profiles()).DeleteCollection(soon(t), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "trial=" + label}))
 	})
 	return s
 }
@@ -92,7 +92,7 @@ func (s *stream) apply(t *testing.T, n int) {
 	harness.Spread(n, 4, func(number int) {
 		raw, signed := s.object(t, number)
 		began := time.Now()
-		err := s.i.writer.Apply(t.Context(), harness.Profiles, raw)
+		err := s.i.writer.Apply(t.Context(), harness.Profiles(), raw)
 		tally := &s.bad
 		if signed {
 			tally = &s.good
@@ -104,7 +104,7 @@ func (s *stream) apply(t *testing.T, n int) {
 // watch looks at every stored version of the stream's objects.
 func (s *stream) watch(t *testing.T) {
 	t.Helper()
-	w, err := s.i.writer.Client().Resource(harness.Profiles).Watch(t.Context(), metav1.ListOptions{LabelSelector: "trial=" + s.label})
+	w, err := s.i.writer.Client().Resource(harness.Profiles()).Watch(t.Context(), metav1.ListOptions{LabelSelector: "trial=" + s.label})
 	must(t, err)
 	t.Cleanup(w.Stop)
 	go func() {
@@ -138,7 +138,7 @@ func (s *stream) genuine(o *unstructured.Unstructured) bool {
 // nothingStrange lists what is stored once more, besides what was seen on the way.
 func (s *stream) nothingStrange(t *testing.T) {
 	t.Helper()
-	list, err := s.i.writer.Client().Resource(harness.Profiles).List(soon(t), metav1.ListOptions{LabelSelector: "trial=" + s.label})
+	list, err := s.i.writer.Client().Resource(harness.Profiles()).List(soon(t), metav1.ListOptions{LabelSelector: "trial=" + s.label})
 	must(t, err)
 	for k := range list.Items {
 		if !s.genuine(&list.Items[k]) {
@@ -238,7 +238,7 @@ func TestAllReplicasRestartedAdmitNothingUnsigned(t *testing.T) {
 				}
 				raw := s.labelled(profile(t, fmt.Sprintf("ha-all-%d", number.Add(1)), scripts(), nil))
 				began := time.Now()
-				tally.Add(i.writer.Apply(t.Context(), harness.Profiles, raw), time.Since(began))
+				tally.Add(i.writer.Apply(t.Context(), harness.Profiles(), raw), time.Since(began))
 			}
 		})
 	}

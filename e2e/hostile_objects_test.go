@@ -134,12 +134,12 @@ func TestAProfileThatFiveHundredNodeClassesName(t *testing.T) {
 	i.succeeds(t, serial(t, i, name, 1), "create", "-f", "-")
 	i.remove(t, "sshjoinprofile", name)
 	t.Cleanup(func() {
-		must(t, i.writer.Client().Resource(harness.NodeClasses).DeleteCollection(soon(t), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "trial=shared"}))
+		must(t, i.writer.Client().Resource(harness.NodeClasses()).DeleteCollection(soon(t), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "trial=shared"}))
 	})
 	const count = 500
 	harness.Spread(count, 4, func(n int) {
 		raw := withMeta(t, nodeClass(t, fmt.Sprintf("nc-shared-%03d", n), object{"joinProfileRef": object{"name": name}}), object{"labels": object{"trial": "shared"}})
-		if err := i.writer.Apply(t.Context(), harness.NodeClasses, raw); err != nil {
+		if err := i.writer.Apply(t.Context(), harness.NodeClasses(), raw); err != nil {
 			t.Error(err)
 		}
 	})
@@ -274,10 +274,10 @@ func TestAPolicyChangeConvergesOverAThousandObjects(t *testing.T) {
 		}
 	})
 	harness.Spread(count, 4, func(n int) {
-		if err := i.writer.Apply(t.Context(), harness.Profiles, withMeta(t, profile(t, fmt.Sprintf("p-many-%d", n), scripts(), signed), marked)); err != nil {
+		if err := i.writer.Apply(t.Context(), harness.Profiles(), withMeta(t, profile(t, fmt.Sprintf("p-many-%d", n), scripts(), signed), marked)); err != nil {
 			t.Error(err)
 		}
-		if err := i.writer.Apply(t.Context(), harness.Hosts, withMeta(t, host(t, fmt.Sprintf("h-many-%d", n), nil), marked)); err != nil {
+		if err := i.writer.Apply(t.Context(), harness.Hosts(), withMeta(t, host(t, fmt.Sprintf("h-many-%d", n), nil), marked)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -293,21 +293,21 @@ func guardedKinds(t *testing.T, i *installation) []*guardedKind {
 	policy := func(by ...testkit.Signer) []byte { return i.trustPolicy(t, document, by...) }
 	return []*guardedKind{
 		{
-			kind: "SSHJoinProfile", resource: harness.Profiles, reason: "BytesChanged", versions: []string{"v1alpha7"},
+			kind: "SSHJoinProfile", resource: harness.Profiles(), reason: "BytesChanged", versions: []string{"v1alpha7"},
 			good:  profile(t, "trial-path", scripts(), signed),
 			bad:   profile(t, "trial-path", join(func(s string) string { return s + "id\n" }), signed),
 			merge: spec(`{"scripts":{"join":` + quoted(t, scripts()["join"]+"id\n") + `}}`),
 			patch: `[{"op":"replace","path":"/spec/scripts/join","value":` + quoted(t, scripts()["join"]+"id\n") + `}]`,
 		},
 		{
-			kind: "SSHHost", resource: harness.Hosts, reason: "ShimCommandRefused", versions: []string{"v1alpha7"},
+			kind: "SSHHost", resource: harness.Hosts(), reason: "ShimCommandRefused", versions: []string{"v1alpha7"},
 			good:  good,
 			bad:   host(t, "trial-path", object{"trustedSigners": []string{i.signer.Line}, "shimCommand": "/bin/sh"}),
 			merge: spec(`{"shimCommand":"/bin/sh"}`),
 			patch: `[{"op":"add","path":"/spec/shimCommand","value":"/bin/sh"}]`,
 		},
 		{
-			kind: "SSHNodeClass", resource: harness.NodeClasses, reason: "ClusterRefused", versions: []string{"v1alpha7"},
+			kind: "SSHNodeClass", resource: harness.NodeClasses(), reason: "ClusterRefused", versions: []string{"v1alpha7"},
 			good:  nodeClass(t, "trial-path", nil),
 			bad:   nodeClass(t, "trial-path", object{"cluster": object{"endpoint": foreignEndpoint}}),
 			merge: spec(`{"cluster":{"endpoint":"` + foreignEndpoint + `"}}`),
@@ -350,7 +350,7 @@ func signaturesOf(t *testing.T, raw []byte) []string {
 func TestEveryWriteOfEveryGuardedKindIsJudged(t *testing.T) {
 	i := install(t)
 	for _, crd := range []string{"sshjoinprofiles", "sshhosts", "sshnodeclasses"} {
-		i.serveAlso(t, crd+"."+harness.Profiles.Group, "v1alpha7")
+		i.serveAlso(t, crd+"."+harness.Profiles().Group, "v1alpha7")
 	}
 	var table strings.Builder
 	table.WriteString("| kind | way | outcome |\n|---|---|---|\n")
@@ -383,7 +383,7 @@ func (i *installation) serveAlso(t *testing.T, crd, version string) {
 	undo, err := w.ServeAlso(soon(t), crd, version)
 	must(t, err)
 	t.Cleanup(func() { must(t, undo(soon(t))) })
-	resource := schema.GroupVersionResource{Group: harness.Profiles.Group, Version: version, Resource: strings.Split(crd, ".")[0]}
+	resource := schema.GroupVersionResource{Group: harness.Profiles().Group, Version: version, Resource: strings.Split(crd, ".")[0]}
 	eventually(t, "version "+version+" to be served", func() bool {
 		_, err := i.writer.Client().Resource(resource).List(soon(t), metav1.ListOptions{})
 		return err == nil

@@ -153,7 +153,9 @@ type answered struct {
 
 func answerOf(r *admissionv1.AdmissionResponse) answered {
 	a := answered{allowed: r.Allowed, verdict: r.AuditAnnotations["verdict"], reason: r.AuditAnnotations["reason"]}
-	a.version, _ = strconv.Atoi(r.AuditAnnotations["policy-version"]) // 0 where there is none
+	if n, err := strconv.Atoi(r.AuditAnnotations["policy-version"]); err == nil {
+		a.version = n
+	}
 	if r.Result != nil {
 		a.message = r.Result.Message
 	}

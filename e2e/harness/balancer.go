@@ -77,7 +77,7 @@ func (b *Balancer) Cut() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for c := range b.conns {
-		_ = c.Close() // what it still held is lost, which is what is wanted
+		hangUp(c)
 	}
 }
 
@@ -113,7 +113,7 @@ func (b *Balancer) serve() {
 
 // pass copies between the caller and a backend until either side has ended.
 func (b *Balancer) pass(conn net.Conn) {
-	defer func() { _ = conn.Close() }() // closed already when it was cut
+	defer hangUp(conn)
 	address, ok := b.take(conn)
 	if !ok {
 		return
@@ -125,13 +125,18 @@ func (b *Balancer) pass(conn net.Conn) {
 	}
 	var both sync.WaitGroup
 	copyUntilEnd := func(to, from net.Conn) {
-		_, _ = io.Copy(to, from) // an end is an end, whichever way it came
-		_ = to.Close()
-		_ = from.Close()
+		_, _ = io.Copy(to, from) //nolint:errcheck // an end is an end, whichever way it came
+		hangUp(to)
+		hangUp(from)
 	}
 	both.Go(func() { copyUntilEnd(backend, conn) })
 	both.Go(func() { copyUntilEnd(conn, backend) })
 	both.Wait()
+}
+
+// hangUp closes a connection that may be closed already; what it still held is lost.
+func hangUp(conn net.Conn) {
+	_ = conn.Close() //nolint:errcheck // nothing is left to be done about it
 }
 
 // take picks the backend whose turn it is.

@@ -44,6 +44,7 @@ type Foreign struct {
 	name   string
 	cp     *lab.ControlPlane
 	server *http.Server
+	ended  chan error
 	asked  atomic.Int64
 	edit   Edit
 }
@@ -65,12 +66,12 @@ func StartForeign(ctx context.Context, cp *lab.ControlPlane, name string, edit E
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	f := &Foreign{name: name, cp: cp, edit: edit}
+	f := &Foreign{name: name, cp: cp, edit: edit, ended: make(chan error, 1)}
 	f.server = &http.Server{
 		Handler: http.HandlerFunc(f.answer), ReadHeaderTimeout: time.Second,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13},
 	}
-	go func() { _ = f.server.ServeTLS(listener, "", "") }() // ends with ErrServerClosed
+	go func() { f.ended <- f.server.ServeTLS(listener, "", "") }()
 	target, err := netip.ParseAddrPort(listener.Addr().String())
 	if err != nil {
 		return nil, err
@@ -94,7 +95,16 @@ func (f *Foreign) Close(ctx context.Context) error {
 		gone(client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(ctx, f.name, metav1.DeleteOptions{})),
 		gone(client.CoreV1().Services(foreignNamespace).Delete(ctx, f.name, metav1.DeleteOptions{})),
 		f.server.Close(),
+		f.end(),
 	)
+}
+
+// end is how the server ended; being closed is no error.
+func (f *Foreign) end() error {
+	if err := <-f.ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 func (f *Foreign) expose(ctx context.Context, target netip.AddrPort) error {
@@ -120,7 +130,7 @@ func (f *Foreign) configure(ctx context.Context, ca []byte) error {
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{Profiles.Group}, APIVersions: []string{"*"}, Resources: []string{Profiles.Resource, Hosts.Resource},
+					APIGroups: []string{Profiles().Group}, APIVersions: []string{"*"}, Resources: []string{Profiles().Resource, Hosts().Resource},
 				},
 			}},
 		}},
@@ -153,7 +163,9 @@ func (f *Foreign) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	review.Request = nil
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review) // the API server sees a cut answer by itself
+	if err := json.NewEncoder(w).Encode(review); err != nil {
+		panic(http.ErrAbortHandler) // the API server sees a cut answer by itself
+	}
 }
 
 // selfSigned makes a certificate that is its own authority.

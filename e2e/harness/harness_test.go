@@ -22,14 +22,20 @@ func speaker(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() })
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	go func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			_, _ = io.WriteString(conn, name+"\n")
+			if _, err := io.WriteString(conn, name+"\n"); err != nil {
+				t.Error(err)
+			}
 		}
 	}()
 	return l.Addr().String()
@@ -42,7 +48,7 @@ func hears(t *testing.T, b *Balancer) (net.Conn, string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
+	t.Cleanup(func() { hangUp(conn) })
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	return conn, line, err
 }

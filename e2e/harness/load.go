@@ -132,12 +132,18 @@ func NewWriter(config *rest.Config) (*Writer, error) {
 // Client is the client itself.
 func (w *Writer) Client() dynamic.Interface { return w.client }
 
-// The resources of karpenter-provider-ssh that are guarded.
-var (
-	Profiles    = schema.GroupVersionResource{Group: "karpenter.dklesev.github.io", Version: "v1beta1", Resource: "sshjoinprofiles"}
-	Hosts       = schema.GroupVersionResource{Group: "karpenter.dklesev.github.io", Version: "v1beta1", Resource: "sshhosts"}
-	NodeClasses = schema.GroupVersionResource{Group: "karpenter.dklesev.github.io", Version: "v1beta1", Resource: "sshnodeclasses"}
-)
+// Profiles are the SSHJoinProfiles.
+func Profiles() schema.GroupVersionResource { return guarded("sshjoinprofiles") }
+
+// Hosts are the SSHHosts.
+func Hosts() schema.GroupVersionResource { return guarded("sshhosts") }
+
+// NodeClasses are the SSHNodeClasses.
+func NodeClasses() schema.GroupVersionResource { return guarded("sshnodeclasses") }
+
+func guarded(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "karpenter.dklesev.github.io", Version: "v1beta1", Resource: resource}
+}
 
 // Apply is a server-side apply of the JSON of an object.
 func (w *Writer) Apply(ctx context.Context, r schema.GroupVersionResource, raw []byte) error {

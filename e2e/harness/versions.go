@@ -12,13 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+func definitions() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
 
 // ServeAlso has the API server serve a CRD in one more version, with the schema of the first, which
 // stays the stored one. The function it returns takes the version away again.
 func (w *Writer) ServeAlso(ctx context.Context, crd, version string) (undo func(context.Context) error, err error) {
 	change := func(ctx context.Context, edit func([]any) []any) error {
-		o, err := w.client.Resource(definitions).Get(ctx, crd, metav1.GetOptions{})
+		o, err := w.client.Resource(definitions()).Get(ctx, crd, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", crd, err)
 		}
@@ -29,7 +31,7 @@ func (w *Writer) ServeAlso(ctx context.Context, crd, version string) (undo func(
 		if err := unstructured.SetNestedSlice(o.Object, edit(versions), "spec", "versions"); err != nil {
 			return err
 		}
-		_, err = w.client.Resource(definitions).Update(ctx, o, metav1.UpdateOptions{})
+		_, err = w.client.Resource(definitions()).Update(ctx, o, metav1.UpdateOptions{})
 		return err
 	}
 	err = change(ctx, func(versions []any) []any {
