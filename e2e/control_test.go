@@ -94,7 +94,10 @@ func numbered(t *testing.T, name string, serial int64, s testkit.Signer) []byte 
 	}
 	o := object{}
 	must(t, json.Unmarshal(profile(t, name, texts, signatures(t, s, texts)), &o))
-	spec, _ := o["spec"].(map[string]any)
+	spec, ok := o["spec"].(map[string]any)
+	if !ok {
+		t.Fatalf("spec is %T", o["spec"])
+	}
 	spec["version"] = strconv.FormatInt(serial, 10)
 	return encode(t, o)
 }
@@ -369,8 +372,8 @@ func TestControllerConvergesOnManyObjects(t *testing.T) {
 func lastLine(text, with string) string {
 	found := ""
 	for line := range strings.SplitSeq(text, "\n") {
-		if strings.Contains(line, with) {
-			found = line[strings.Index(line, "{"):]
+		if _, fields, ok := strings.Cut(line, "{"); ok && strings.Contains(line, with) {
+			found = "{" + fields
 		}
 	}
 	return found

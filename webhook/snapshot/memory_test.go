@@ -56,7 +56,9 @@ func streaming(t *testing.T, profiles int, filler string) *httptest.Server {
 		send("BOOKMARK", map[string]any{"kind": kind, "apiVersion": apiVersion, "metadata": map[string]any{
 			"resourceVersion": strconv.Itoa(profiles + 1), "annotations": map[string]any{"k8s.io/initial-events-end": "true"},
 		}})
-		w.(http.Flusher).Flush() //nolint:forcetypeassert // of a server of net/http
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Errorf("flushing the watch: %v", err)
+		}
 		<-r.Context().Done()
 	}))
 	t.Cleanup(s.Close)
