@@ -123,7 +123,7 @@ func reviews(d *drain, t trusted, counters *metrics.Metrics, annotate bool, log 
 		return d.bound(reviewLimit, &admit.Endpoint{Reviewer: r, Limits: limits, Recorder: counters, Log: log})
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/validate", endpoint(&admit.Validator{Trust: t, Recorder: counters, Log: log, Now: time.Now}))
+	mux.Handle("/validate", endpoint(&admit.Validator{Trust: t, Recorder: counters, Findings: admit.NewFindings(), Log: log, Now: time.Now}))
 	mux.Handle("/mutate", endpoint(&admit.Mutator{Trust: t, Annotate: annotate, Log: log, Now: time.Now}))
 	return mux
 }

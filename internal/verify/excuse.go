@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
-	"github.com/hostwarrant/hostwarrant/internal/lint"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
@@ -56,7 +55,7 @@ func (s Snapshot) profile(r Request) (Answer, error) {
 	}
 	d := wholeProfile(s, p, old)
 	if d.Allowed() {
-		d.Warnings = append(broken(s, p), append(d.Warnings, findings(p)...)...)
+		d.Warnings = append(broken(s, p), append(d.Warnings, s.findings(p)...)...)
 		return Answer{OutcomeAllow, d}, nil
 	}
 	if until, ok := s.unguarded(p, d); ok {
@@ -79,20 +78,6 @@ func (s Snapshot) unguarded(p *object.JoinProfile, d decision.Decision) (until t
 		return until, false
 	}
 	return s.Policy.UnguardedUntil(p.Name, s.Now)
-}
-
-// maxFindings is how many findings of lint one phase shows.
-const maxFindings = 2
-
-// findings are what lint says of scripts that somebody vouched for. They refuse nothing.
-func findings(p *object.JoinProfile) []string {
-	var all []string
-	for _, phase := range p.Phases() {
-		for _, w := range lint.Warnings(lint.Lint([]byte(p.Scripts[phase]), phase), maxFindings) {
-			all = append(all, decision.OneLine(string(phase)+": "+w, maxWarning))
-		}
-	}
-	return all
 }
 
 // host judges a write of an SSHHost.

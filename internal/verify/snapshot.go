@@ -22,6 +22,8 @@ type Snapshot struct {
 	Ledger Ledger
 	// Stored is what else the cluster holds; nil where nobody knows.
 	Stored Stored
+	// Findings is the function of that name, by somebody who remembers its answers; nil asks it each time.
+	Findings func(text []byte, phase script.Phase) []string
 }
 
 // Ledger tells the marks of profiles.

@@ -31,6 +31,8 @@ type Recorder interface {
 type Validator struct {
 	Trust    Trust
 	Recorder Recorder
+	// Findings may be nil: then nothing is remembered.
+	Findings *Findings
 	Log      *slog.Logger
 	Now      func() time.Time
 }
@@ -80,6 +82,9 @@ func (v *Validator) answer(req *admissionv1.AdmissionRequest, now time.Time) (a 
 	// check: SnapshotUnavailable,AnchorChanged,RootFork: what is trusted is not known, or contested
 	if err != nil {
 		return denied(req, err), s
+	}
+	if v.Findings != nil {
+		s.Findings = v.Findings.Of
 	}
 	return verify.Admission(s, request(req)), s
 }
