@@ -3,6 +3,8 @@ package object
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -54,7 +56,7 @@ func (w *walker) value(name string) (json.RawMessage, error) {
 	case '[':
 		err = w.list(name)
 	case '"':
-		w.text()
+		err = whole(name, w.text())
 	default:
 		for w.at < len(w.raw) && bytes.IndexByte([]byte(",]} \t\r\n"), w.raw[w.at]) < 0 {
 			w.at++
@@ -120,6 +122,48 @@ func (w *walker) text() []byte {
 	}
 	w.at = min(w.at+1, len(w.raw))
 	return w.raw[start:w.at]
+}
+
+// whole wants a string that every reader decodes to the same text.
+func whole(name string, quoted []byte) error {
+	// check: Malformed: readers put other characters in place of a byte or half a pair that is no text
+	if !utf8.Valid(quoted) || halfPair(quoted) {
+		return malformed(name, "is no valid UTF-8 text")
+	}
+	return nil
+}
+
+// halfPair reports whether a string escapes half of a surrogate pair, which Go decodes to
+// U+FFFD (RFC 8259, section 8.2).
+func halfPair(quoted []byte) bool {
+	for at := bytes.IndexByte(quoted, '\\'); at >= 0 && at < len(quoted); at++ {
+		if quoted[at] != '\\' {
+			continue
+		}
+		unit := escaped(quoted[at:])
+		if !utf16.IsSurrogate(unit) {
+			at++ // what is escaped may be a backslash
+			continue
+		}
+		const width = len(`\u0000`)
+		if at+width > len(quoted) || utf16.DecodeRune(unit, escaped(quoted[at+width:])) == utf8.RuneError {
+			return true
+		}
+		at += 2*width - 1
+	}
+	return false
+}
+
+// escaped gives the UTF-16 unit of the \u escape that text starts with, 0 where it starts with none.
+func escaped(text []byte) rune {
+	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(unit)
 }
 
 // spelt is the text that a string spells: "sp\u0065c" is spec.
