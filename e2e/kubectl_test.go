@@ -53,8 +53,21 @@ func (i *installation) remove(t *testing.T, args ...string) {
 	t.Helper()
 	t.Cleanup(func() {
 		i.kubectl(t, nil, append([]string{"patch", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`}, args...)...)
-		i.succeeds(t, nil, append([]string{"delete", "--ignore-not-found"}, args...)...)
+		i.deleted(t, args...)
 	})
+}
+
+// deleted deletes an object, if it is there, as soon as the ledger holds its serial.
+func (i *installation) deleted(t *testing.T, args ...string) {
+	t.Helper()
+	var r lab.Result
+	eventually(t, "the ledger to hold what is deleted", func() bool {
+		r = i.kubectl(t, nil, append([]string{"delete", "--ignore-not-found"}, args...)...)
+		return !strings.Contains(r.Stderr, "LedgerPending")
+	})
+	if r.Code != 0 {
+		t.Fatalf("kubectl delete %s: exit %d\n%s", strings.Join(args, " "), r.Code, r.Stderr)
+	}
 }
 
 // eventually polls until done says so.

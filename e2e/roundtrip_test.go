@@ -160,7 +160,7 @@ func TestToolsPreserveSignedBytes(t *testing.T) {
 			r.remove(t, "sshjoinprofile", "p-tour")
 			r.succeeds(t, []byte(r.signed), append(apply, "-f", "-")...)
 			out := r.succeeds(t, nil, "get", "sshjoinprofile", "p-tour", "-o", get).Stdout
-			r.succeeds(t, nil, "delete", "sshjoinprofile", "p-tour")
+			r.deleted(t, "sshjoinprofile", "p-tour")
 			return out
 		}
 	}

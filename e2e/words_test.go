@@ -45,6 +45,13 @@ func TestOfflineVerdictIsTheClustersToTheWord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, offline := verify(object)
 			applied := i.kubectl(t, object, "apply", "--dry-run=server", "-f", "-")
+			if strings.Contains(applied.Stderr, "ValidatingAdmissionPolicy 'hostwarrant-profile-shape'") {
+				// The API server's own guard of the shape stands before the webhook, and has words of its own.
+				if code != 1 || applied.Code != 1 {
+					t.Errorf("verify: exit %d, %s\nkubectl: exit %d, %s", code, offline, applied.Code, applied.Stderr)
+				}
+				return
+			}
 			_, cluster, denied := strings.Cut(strings.TrimSpace(applied.Stderr), "denied the request: ")
 			if !denied {
 				if code != 0 || applied.Code != 0 || !strings.HasPrefix(name, "good") {
