@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,7 @@ func TestGuards(t *testing.T) {
 		{"hostwarrant-canary", guardCanary},
 		{"hostwarrant-decommission", guardDecommission},
 		{"hostwarrant-serving-secret", guardServingSecret},
+		{"hostwarrant-controller-hosts", guardControllerHosts},
 		{"hostwarrant-webhook-configurations", guardWebhookConfigurations},
 		{"hostwarrant-guards.static.k8s.io", guardStatic}, // last: from here on nothing of ours can be deleted
 	} {
@@ -157,11 +159,36 @@ func guardLedger(t *testing.T, w *guardWorld) {
 	w.denied(t, policy, content, serial(5, "b", ""), write...)
 	w.allowed(t, serial(5, "a", ""), write...)
 	w.allowed(t, serial(6, "b", ""), write...)
-	w.allowed(t, serial(2, "c", "web/2"), write...)
-	w.denied(t, policy, lower, serial(1, "d", "web/2"), write...)
+	const noID, stays = "the id of a reset is 64 lower-case hex digits", "the last reset of a profile stays in its Ledger"
+	for _, id := range []string{"web/2", strings.Repeat("a", 63), strings.Repeat("a", 65), strings.Repeat("A", 64), resetID(1) + "\n"} {
+		w.denied(t, policy, noID, serial(2, "c", id), write...)
+	}
+	w.allowed(t, serial(2, "c", resetID(2)), write...)
+	w.denied(t, policy, lower, serial(1, "d", resetID(2)), write...)
 	w.denied(t, policy, lower, serial(1, "d", ""), write...)
-	w.allowed(t, serial(1, "d", "web/1"), write...)
+	w.denied(t, policy, stays, serial(2, "c", ""), write...)
+	w.denied(t, policy, stays, serial(3, "d", ""), write...)
+	w.allowed(t, serial(3, "d", resetID(2)), write...)
+	w.allowed(t, serial(1, "d", resetID(1)), write...)
+	t.Run("policies", func(t *testing.T) { guardLedgerOfPolicies(t, w, policy, controller) })
+	t.Run("resets that were used", func(t *testing.T) { guardUsedResets(t, w, policy, write) })
 
+	const kept = "a Ledger is never deleted"
+	w.denied(t, policy, kept, nil, "delete", "ledger", "policy")
+	w.denied(t, policy, kept, nil, append(as(account("hostwarrant-relay")), "delete", "ledger", "profile.web")...)
+	if r := w.kubectl(t, nil, slices.Concat(controller, []string{"delete", "ledger", "profile.web"})...); !deniedBy(r, policy, kept) && !deniedBy(r, "hostwarrant-canary", "hostwarrant-controller deletes canaries only") {
+		t.Errorf("the controller deletes a Ledger: exit %d: %s", r.Code, r.Stderr) // two policies refuse it; either may be named
+	}
+	w.denied(t, policy, kept, nil, "delete", "--raw", "/apis/hostwarrant.dev/v1alpha1/ledgers")
+	w.allowed(t, nil, append(as("admin", breakGlass), "delete", "ledger", "policy", "profile.web")...)
+}
+
+// resetID is the id of some reset.
+func resetID(n int) string { return fmt.Sprintf("%064x", n) }
+
+// guardLedgerOfPolicies leaves a record of version 5 and root version 4.
+func guardLedgerOfPolicies(t *testing.T, w *guardWorld, policy string, controller []string) {
+	write := slices.Concat(controller, []string{"replace", "-f", "-"})
 	remembered := func(version, root int, d string) []byte {
 		return ledger(t, "policy", object{"policy": object{
 			"roots": "r", "anchorDigest": digest("0"), "rootVersion": root, "version": version, "digest": digest(d),
@@ -175,14 +202,49 @@ func guardLedger(t *testing.T, w *guardWorld) {
 	w.allowed(t, remembered(3, 3, "a"), write...)
 	w.allowed(t, remembered(4, 3, "b"), write...)
 
-	const kept = "a Ledger is never deleted"
-	w.denied(t, policy, kept, nil, "delete", "ledger", "policy")
-	w.denied(t, policy, kept, nil, append(as(account("hostwarrant-relay")), "delete", "ledger", "profile.web")...)
-	if r := w.kubectl(t, nil, slices.Concat(controller, []string{"delete", "ledger", "profile.web"})...); !deniedBy(r, policy, kept) && !deniedBy(r, "hostwarrant-canary", "hostwarrant-controller deletes canaries only") {
-		t.Errorf("the controller deletes a Ledger: exit %d: %s", r.Code, r.Stderr) // two policies refuse it; either may be named
+	with := func(root int, rootDigest, roots, anchorDigest string) []byte {
+		p := object{"roots": roots, "anchorDigest": digest(anchorDigest), "rootVersion": root, "version": 5, "digest": digest("c")}
+		if rootDigest != "" {
+			p["rootDigest"] = digest(rootDigest)
+		}
+		return ledger(t, "policy", object{"policy": p})
 	}
-	w.denied(t, policy, kept, nil, "delete", "--raw", "/apis/hostwarrant.dev/v1alpha1/ledgers")
-	w.allowed(t, nil, append(as("admin", breakGlass), "delete", "ledger", "policy", "profile.web")...)
+	const oneRoot, onePin = "one root version is one document", "roots and anchorDigest are one pin"
+	w.allowed(t, with(3, "d", "r", "0"), write...) // from none
+	w.denied(t, policy, oneRoot, with(3, "e", "r", "0"), write...)
+	w.denied(t, policy, oneRoot, with(3, "", "r", "0"), write...)
+	w.allowed(t, with(4, "e", "r", "0"), write...)
+	w.denied(t, policy, onePin, with(4, "e", "other", "0"), write...)
+	w.denied(t, policy, onePin, with(4, "e", "r", "1"), write...)
+	w.allowed(t, with(4, "e", "link", "1"), write...) // along the chain
+}
+
+// guardUsedResets goes on from there.
+func guardUsedResets(t *testing.T, w *guardWorld, policy string, write []string) {
+	used := func(ids ...string) []byte {
+		return ledger(t, "policy", object{"policy": object{
+			"roots": "link", "anchorDigest": digest("1"), "rootVersion": 4, "rootDigest": digest("e"), "version": 5, "digest": digest("c"), "resetsUsed": ids,
+		}})
+	}
+	from := func(first, last int) []string {
+		var ids []string
+		for n := first; n <= last; n++ {
+			ids = append(ids, resetID(n))
+		}
+		return ids
+	}
+	const stays, noID = "a reset that was used stays in resetsUsed", "resetsUsed holds ids of resets"
+	w.denied(t, policy, noID, used("web/1"), write...)
+	w.denied(t, policy, noID, used(strings.Repeat("A", 64)), write...)
+	w.allowed(t, used(from(1, 2)...), write...)
+	w.denied(t, policy, stays, used(), write...)
+	w.denied(t, policy, stays, used(from(2, 3)...), write...)
+	w.allowed(t, used(from(1, 2)...), write...)
+	w.allowed(t, used(from(1, 511)...), write...)
+	w.denied(t, policy, stays, used(from(2, 511)...), write...)
+	w.allowed(t, used(from(1, 512)...), write...)
+	w.denied(t, policy, stays, used(from(2, 512)...), write...)
+	w.allowed(t, used(from(2, 513)...), write...) // the oldest goes first
 }
 
 func guardAnchor(t *testing.T, w *guardWorld) {
@@ -245,6 +307,7 @@ func guardCRDs(t *testing.T, w *guardWorld) {
 	w.denied(t, policy, conversion, nil, "patch", "crd", profiles, "--type=merge", "-p",
 		`{"spec":{"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}}}}`)
 	w.denied(t, policy, served, nil, "patch", "crd", profiles, "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/served","value":false}]`)
+	guardSubresources(t, w, policy)
 	t.Run("near miss: an upgrade by a cluster administrator", func(t *testing.T) {
 		w.allowed(t, nil, "patch", "crd", profiles, "--dry-run=server", "--type=json", "-p", `[{"op":"add","path":"/spec/names/categories/-","value":"ssh"}]`)
 		w.allowed(t, nil, "patch", "crd", profiles, "--dry-run=server", "--type=json", "-p",
@@ -262,6 +325,36 @@ func guardCRDs(t *testing.T, w *guardWorld) {
 		w.allowed(t, nil, "delete", "crd", "things.example.com", "--wait=false")
 	})
 	w.allowed(t, nil, append(as("admin", breakGlass), "delete", "crd", "trustpolicies.hostwarrant.dev", "--dry-run=server")...)
+}
+
+func guardSubresources(t *testing.T, w *guardWorld, policy string) {
+	const status, scale = "the status sub-resource of this kind stays where it was", "this kind gets no scale sub-resource"
+	const hosts, profiles, runs, ledgers = "sshhosts.karpenter.dklesev.github.io", "sshjoinprofiles.karpenter.dklesev.github.io", "hostruns.hostwarrant.dev", "ledgers.hostwarrant.dev"
+	const schema = `"served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}`
+	const scaled = `{"specReplicasPath":".spec.port","statusReplicasPath":".status.port"}`
+	for name, c := range map[string]struct {
+		crd, patch, says string
+	}{
+		"status taken away":                  {hosts, `{"op":"remove","path":"/spec/versions/0/subresources/status"}`, status},
+		"all taken away, of ours":            {runs, `{"op":"remove","path":"/spec/versions/0/subresources"}`, status},
+		"status where none was":              {ledgers, `{"op":"add","path":"/spec/versions/0/subresources","value":{"status":{}}}`, status},
+		"a new version without it":           {hosts, `{"op":"add","path":"/spec/versions/-","value":{"name":"v9",` + schema + `}}`, status},
+		"a new version with it":              {profiles, `{"op":"add","path":"/spec/versions/-","value":{"name":"v9",` + schema + `,"subresources":{"status":{}}}}`, status},
+		"scale added":                        {hosts, `{"op":"add","path":"/spec/versions/0/subresources/scale","value":` + scaled + `}`, scale},
+		"scale added where nothing was":      {profiles, `{"op":"add","path":"/spec/versions/0/subresources","value":{"scale":` + scaled + `}}`, scale},
+		"near miss: a new version like them": {hosts, `{"op":"add","path":"/spec/versions/-","value":{"name":"v9",` + schema + `,"subresources":{"status":{}}}}`, ""},
+		"near miss: status written again":    {hosts, `{"op":"add","path":"/spec/versions/0/subresources","value":{"status":{}}}`, ""},
+		"near miss: none, said otherwise":    {ledgers, `{"op":"remove","path":"/spec/versions/0/subresources"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"patch", "crd", c.crd, "--dry-run=server", "--type=json", "-p", "[" + c.patch + "]"}
+			if c.says == "" {
+				w.allowed(t, nil, args...)
+				return
+			}
+			w.denied(t, policy, c.says, nil, args...)
+		})
+	}
 }
 
 func guardCanary(t *testing.T, w *guardWorld) {
@@ -357,6 +450,51 @@ func guardServingSecret(t *testing.T, w *guardWorld) {
 	})
 	t.Run("near miss: others", func(t *testing.T) {
 		w.allowed(t, nil, "-n", product.Namespace, "delete", "secret", "brought", "hostwarrant-webhook-ca")
+	})
+}
+
+func guardControllerHosts(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-controller-hosts"
+	const spec, labels, annotations = "hostwarrant-controller changes of an SSHHost nothing but spec.trustedSigners", "hostwarrant-controller changes no labels", "hostwarrant-controller changes no annotations"
+	const finalizers, owners, status = "hostwarrant-controller changes no finalizers", "hostwarrant-controller changes no owners", "hostwarrant-controller changes no status"
+	w.allowed(t, host(t, "h-held", object{"trustedSigners": []string{"a"}}), "create", "-f", "-")
+	w.allowed(t, nil, "-n", pool, "patch", "sshhost", "h-held", "--type=merge", "-p", `{"metadata":{"labels":{"a":"b"},"annotations":{"a":"b"},"finalizers":["example.com/a"]}}`)
+	patch := func(user []string, kind, patch string) []string {
+		return slices.Concat(user, []string{"-n", pool, "patch", "sshhost", "h-held", "--dry-run=server", "--type=" + kind, "-p", patch})
+	}
+	controller := as(account("hostwarrant-controller"))
+	w.inForce(t, policy, spec, nil, slices.Concat(controller, []string{"-n", pool, "patch", "sshhost", "h-held", "--type=merge", "-p", `{"spec":{"port":2222}}`})...)
+	for name, c := range map[string]struct{ patch, says string }{
+		"the shim command, new":    {`{"spec":{"shimCommand":"/bin/sh"}}`, spec},
+		"the mode":                 {`{"spec":{"execMode":"Raw"}}`, spec},
+		"the key":                  {`{"spec":{"sshKeySecretRef":{"name":"other"}}}`, spec},
+		"the user, beside signers": {`{"spec":{"user":"root","trustedSigners":["b"]}}`, spec},
+		"the node's address":       {`{"spec":{"nodeAddress":"10.0.0.9"}}`, spec},
+		"what it offers":           {`{"spec":{"capacity":{"cpu":"4"}}}`, spec},
+		"a label":                  {`{"metadata":{"labels":{"a":"c"}}}`, labels},
+		"no labels":                {`{"metadata":{"labels":null}}`, labels},
+		"an annotation":            {`{"metadata":{"annotations":{"b":"c"}}}`, annotations},
+		"another annotation":       {`{"metadata":{"annotations":{"a":"c"}}}`, annotations},
+		"no annotations":           {`{"metadata":{"annotations":null}}`, annotations},
+		"a finalizer more":         {`{"metadata":{"finalizers":["example.com/a","example.com/b"]}}`, finalizers},
+		"no finalizers":            {`{"metadata":{"finalizers":null}}`, finalizers},
+		"an owner":                 {`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"1"}]}}`, owners},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.denied(t, policy, c.says, nil, patch(controller, "merge", c.patch)...)
+			w.denied(t, policy, c.says, nil, patch(as(account("hostwarrant-controller"), breakGlass), "merge", c.patch)...)
+			w.allowed(t, nil, patch(as("admin"), "merge", c.patch)...)
+		})
+	}
+	w.denied(t, policy, status, nil, append(patch(controller, "merge", `{"status":{"state":"Available"}}`), "--subresource=status")...)
+	w.allowed(t, nil, append(patch(as("admin"), "merge", `{"status":{"state":"Available"}}`), "--subresource=status")...)
+	w.allowed(t, nil, patch(controller, "merge", `{"spec":{"trustedSigners":["b","c"]}}`)...)
+	w.allowed(t, nil, patch(controller, "merge", `{"metadata":{"annotations":{"hostwarrant.dev/verdict":"x"}},"spec":{"trustedSigners":["b"]}}`)...)
+	w.denied(t, policy, spec, nil, patch(controller, "json", `[{"op":"remove","path":"/spec/user"},{"op":"add","path":"/spec/user","value":"root"}]`)...)
+	t.Run("near miss: no labels, annotations and finalizers", func(t *testing.T) {
+		w.allowed(t, nil, "-n", pool, "patch", "sshhost", "h-held", "--type=merge", "-p", `{"metadata":{"labels":null,"annotations":null,"finalizers":null}}`)
+		w.allowed(t, nil, patch(controller, "merge", `{"spec":{"trustedSigners":["b"]}}`)...)
+		w.allowed(t, nil, "-n", pool, "delete", "sshhost", "h-held")
 	})
 }
 

@@ -96,9 +96,16 @@ func (r Policy) After(p *trustpolicy.Policy) Policy {
 	if p.Version >= r.Version {
 		r.Version, r.Digest = p.Version, p.Digest
 	}
-	if roots := p.Roots(); roots != nil && roots.Version >= r.RootVersion {
-		r.RootVersion, r.RootDigest = roots.Version, roots.Digest()
+	roots := p.Roots()
+	if roots == nil || roots.Version < r.RootVersion {
+		return r
 	}
+	// A plain list of the keys of a document has no digest: the document's stays, for another document
+	// of that version must not take its place.
+	if roots.Version > r.RootVersion || roots.Digest() != "" {
+		r.RootDigest = roots.Digest()
+	}
+	r.RootVersion = roots.Version
 	return r
 }
 

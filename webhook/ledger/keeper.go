@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -107,8 +108,28 @@ func (k *Keeper) restore(ctx context.Context, known, stored *v1alpha1.Ledger) er
 	next := &v1alpha1.Ledger{ObjectMeta: metav1.ObjectMeta{Name: known.Name}, Spec: *known.Spec.DeepCopy()}
 	if stored != nil {
 		next.ObjectMeta = *stored.ObjectMeta.DeepCopy()
+		keepUsed(next, stored)
 	}
 	return k.write(ctx, next)
+}
+
+// keepUsed adds to a record the resets that a stored one names as used: whoever lowered that may have
+// written honest ones too, and policies/ledger.yaml lets none go.
+func keepUsed(next, stored *v1alpha1.Ledger) {
+	if p, s := next.Spec.Profile, stored.Spec.Profile; p != nil && s != nil && p.Reset == "" {
+		p.Reset = s.Reset
+	}
+	p, s := next.Spec.Policy, stored.Spec.Policy
+	if p == nil || s == nil {
+		return
+	}
+	used := slices.Clone(s.ResetsUsed)
+	for _, id := range p.ResetsUsed {
+		if !slices.Contains(used, id) {
+			used = append(used, id)
+		}
+	}
+	p.ResetsUsed = used[max(0, len(used)-maxResets):]
 }
 
 // Lost reports whether there was no ledger when it was read first: it is new, or was lost.
@@ -225,6 +246,7 @@ func (k *Keeper) reread(ctx context.Context, name string) error {
 	}
 	kept := known.DeepCopy()
 	kept.ResourceVersion, kept.UID = stored.ResourceVersion, stored.UID // both empty where it is gone: it is made again
+	keepUsed(kept, stored)
 	k.records[name] = kept
 	return nil
 }
