@@ -200,6 +200,33 @@ func TestAnAnchorMovesAlongTheChainAlone(t *testing.T) {
 	}
 }
 
+// policies/ledger.yaml lets no digest of a root version go, and an anchor may say as a plain list what
+// it said as a document.
+func TestThePlainListOfADocumentsKeysLeavesItsDigest(t *testing.T) {
+	l := newLine(t)
+	document, list := l.link(1, l.a, l.a).Text, []byte(l.a.Line+"\n")
+	first := ledger.Policy{}.Pinned(document).After(l.policy(document, "3", "1", nil, l.a, ""))
+	if first.RootDigest != trustpolicy.Digest(document) {
+		t.Fatalf("record %+v", first)
+	}
+	wantReason(t, first.CheckAnchor(list, nil, "prod-1", testkit.Now()), "")
+	next := l.policy(list, "4", "1", nil, l.a, "")
+	moved := first.Pinned(list)
+	wantReason(t, moved.Check(next), "")
+	after := moved.After(next)
+	if after.RootDigest != first.RootDigest || after.Version != 4 {
+		t.Errorf("record %+v", after)
+	}
+	wantReason(t, after.Check(l.policy(list, "5", "1", nil, l.a, "")), "")
+	wantReason(t, after.Check(l.policy(document, "5", "1", nil, l.a, "")), "")
+	other := statement.Signed{Text: append([]byte(nil), l.link(1, l.d, l.d).Text...)}
+	wantReason(t, after.Check(l.policy(other.Text, "5", "1", nil, l.d, "")), decision.RootFork)
+	second := after.After(l.policy(list, "5", "2", l.chain()[:1], l.b, ""))
+	if second.RootVersion != 2 || second.RootDigest != trustpolicy.Digest(l.chain()[0].Text) {
+		t.Errorf("record %+v", second)
+	}
+}
+
 func TestAResetIsUsedOnce(t *testing.T) {
 	was := ledger.Policy{}.Use("a")
 	if !was.ResetUsed("a") || was.ResetUsed("b") || cmp.Diff(was, was.Use("a")) != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -244,6 +245,56 @@ func TestWhatSomebodyDeletedOrLoweredIsWrittenAgain(t *testing.T) {
 	}
 	if restored := w.load(t); restored != 1 || w.stored(t) != 5 {
 		t.Errorf("%d restored, and the ledger holds %d", restored, w.stored(t))
+	}
+}
+
+// Resets that somebody's lower record names stay used: policies/ledger.yaml lets none go.
+func TestWhatIsWrittenAgainKeepsResetsThatWereUsed(t *testing.T) {
+	w := newWorld(t)
+	w.load(t)
+	if err := w.RecordPolicy(t.Context(), w.policy(t), nil, testkit.Now()); err != nil {
+		t.Fatal(err)
+	}
+	w.record(t, w.policy(t), w.profile(t, 5, "a", w.signer))
+	id := func(n int) v1alpha1.ResetID { return v1alpha1.ResetID(fmt.Sprintf("%064x", n)) }
+	get := func(name string) *v1alpha1.Ledger {
+		var l v1alpha1.Ledger
+		if err := w.api.Get(t.Context(), types.NamespacedName{Name: name}, &l); err != nil {
+			t.Fatal(err)
+		}
+		return &l
+	}
+	lowered := func(used int) {
+		policy, profile := get("policy"), get("profile.tls")
+		policy.Spec.Policy.Version = 1
+		policy.Spec.Policy.ResetsUsed = nil
+		for n := range used {
+			policy.Spec.Policy.ResetsUsed = append(policy.Spec.Policy.ResetsUsed, id(n))
+		}
+		profile.Spec.Profile.Serial, profile.Spec.Profile.Reset = 1, id(used)
+		for _, l := range []*v1alpha1.Ledger{policy, profile} {
+			if err := w.api.Update(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lowered(2)
+	if restored := w.load(t); restored != 2 {
+		t.Fatalf("%d restored", restored)
+	}
+	if p := get("policy").Spec.Policy; p.Version != 3 || !slices.Equal(p.ResetsUsed, []v1alpha1.ResetID{id(0), id(1)}) {
+		t.Errorf("version %d, used %v", p.Version, p.ResetsUsed)
+	}
+	if p := get("profile.tls").Spec.Profile; p.Serial != 5 || p.Reset != id(2) {
+		t.Errorf("%+v", p)
+	}
+	lowered(1) // near miss: fewer than are known come back
+	w.load(t)
+	if p := get("policy").Spec.Policy; p.Version != 3 || !slices.Equal(p.ResetsUsed, []v1alpha1.ResetID{id(0), id(1)}) {
+		t.Errorf("version %d, used %v", p.Version, p.ResetsUsed)
+	}
+	if p := get("profile.tls").Spec.Profile; p.Serial != 5 || p.Reset != id(2) {
+		t.Errorf("%+v", p) // its own last reset stays
 	}
 }
 
