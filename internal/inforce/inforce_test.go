@@ -510,6 +510,26 @@ func TestAPolicyWithAUIDIsForThatClusterAlone(t *testing.T) {
 	}
 }
 
+// The policy of a cluster that was made anew under its old name is no floor for this one's, expired or not.
+func TestAnExpiredPolicyOfAnotherUIDBoundsNothing(t *testing.T) {
+	uid := "5f3c2a10-7d0e-4a52-9f4e-0c1d2e3f4a5b"
+	for given, bounds := range map[string]bool{uid: true, "": true, "5f3c2a10-7d0e-4a52-9f4e-0c1d2e3f4a5c": false} {
+		w := fresh(t)
+		w.keeper.Identify(given)
+		w.settle(0)
+		old := strings.Replace(w.version("900", expired()...), "{prod-1: {}}", "{prod-1: {uid: "+uid+"}}", 1)
+		w.offer("cluster", w.signed(old), decision.PolicyExpired)
+		if held := w.keeper.Current() != nil; held != bounds {
+			t.Errorf("UID %q: held is %v", given, held)
+		}
+		want := decision.Verified
+		if bounds {
+			want = decision.PolicyRollback
+		}
+		w.offer("file", w.signed(w.version("4")), want)
+	}
+}
+
 // Refusals that are remembered not to be reported again are bounded.
 func TestManyBadOffersTakeNoMemory(t *testing.T) {
 	w := newWorld(t)

@@ -227,6 +227,15 @@ func TestThePlainListOfADocumentsKeysLeavesItsDigest(t *testing.T) {
 	}
 }
 
+// The anchor may be ahead of the newest roots that a policy came with: then it tells nothing of those.
+func TestAnAnchorOfALaterVersionIsNotComparedWithEarlierRoots(t *testing.T) {
+	l := newLine(t)
+	anchor := []byte(l.a.Line + "\n")
+	was := ledger.Policy{}.Pinned(anchor).After(l.policy(anchor, "3", "1", nil, l.a, ""))
+	wantReason(t, was.Pinned(l.chain()[0].Text).Check(l.policy(anchor, "4", "1", nil, l.a, "")), "")
+	wantReason(t, was.Pinned([]byte(l.d.Line+"\n")).Check(l.policy(anchor, "4", "1", nil, l.a, "")), decision.RootFork)
+}
+
 func TestAResetIsUsedOnce(t *testing.T) {
 	was := ledger.Policy{}.Use("a")
 	if !was.ResetUsed("a") || was.ResetUsed("b") || cmp.Diff(was, was.Use("a")) != "" {

@@ -2,6 +2,7 @@ package object
 
 import (
 	"strings"
+	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/script"
 )
@@ -14,7 +15,19 @@ type HostRun struct {
 	Vars                            map[string]string
 	// Finished is true once condition Succeeded is True or False.
 	Finished bool
+	// Sent is true while condition Delivered is there and not False: the run may have reached its host.
+	Sent bool
+	// Created is metadata.creationTimestamp; zero where there is none, as offline.
+	Created time.Time
+	// Deadline is spec.deadlineSeconds, within the CRD's bounds.
+	Deadline time.Duration
 }
+
+// The CRD's default and maximum of spec.deadlineSeconds.
+const (
+	defaultDeadlineSeconds = 3600
+	maxDeadlineSeconds     = 86400
+)
 
 // ParseHostRun reads a HostRun from JSON. The error carries Malformed.
 func ParseHostRun(raw []byte) (*HostRun, error) {
@@ -24,8 +37,10 @@ func ParseHostRun(raw []byte) (*HostRun, error) {
 	}
 	r := &HostRun{Meta: o.Meta}
 	var host, profile, secret fields
+	var deadline int64
 	err = o.spec.getAll("spec", map[string]any{
 		"hostRef": &host, "profileRef": &profile, "secretRef": &secret, "nodeName": &r.NodeName, "phase": &r.Phase, "vars": &r.Vars,
+		"deadlineSeconds": &deadline,
 	})
 	if err != nil {
 		return nil, err
@@ -47,11 +62,32 @@ func ParseHostRun(raw []byte) (*HostRun, error) {
 	if r.Host == "" || r.Profile == "" || !script.Phase(r.Phase).Known() {
 		return nil, malformed("spec", "needs hostRef.name, profileRef.name and a phase").Try("kubectl explain hostrun.spec")
 	}
-	return r, r.finished(o.status)
+	if err := r.times(o.created, deadline); err != nil {
+		return nil, err
+	}
+	return r, r.progress(o.status)
 }
 
-// finished reads the one condition that says the run is over.
-func (r *HostRun) finished(status fields) error {
+// times reads when the run was made, and how long it may be tried.
+func (r *HostRun) times(created string, seconds int64) error {
+	if seconds <= 0 {
+		seconds = defaultDeadlineSeconds
+	}
+	r.Deadline = time.Duration(min(seconds, maxDeadlineSeconds)) * time.Second
+	if created == "" {
+		return nil
+	}
+	var err error
+	r.Created, err = time.Parse(time.RFC3339, created)
+	// check: Malformed: a run whose age nobody can tell would be as old as its reader likes
+	if err != nil {
+		return malformed("metadata.creationTimestamp", "%.40q is not a time", created)
+	}
+	return nil
+}
+
+// progress reads the conditions that say that the run was sent, and that it is over.
+func (r *HostRun) progress(status fields) error {
 	var conditions []fields
 	if err := status.get("status", "conditions", &conditions); err != nil {
 		return err
@@ -63,6 +99,9 @@ func (r *HostRun) finished(status fields) error {
 		}
 		if kind == "Succeeded" && (state == "True" || state == "False") {
 			r.Finished = true
+		}
+		if kind == "Delivered" && state != "False" {
+			r.Sent = true
 		}
 	}
 	return nil

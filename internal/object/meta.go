@@ -56,6 +56,7 @@ func ParseMeta(raw []byte) (Meta, error) {
 // parts are an object taken apart; spec and status are nil where there is none.
 type parts struct {
 	Meta
+	created      string // metadata.creationTimestamp
 	spec, status fields
 }
 
@@ -81,7 +82,7 @@ func parseAny(raw []byte) (parts, error) {
 	var deleted string
 	err = metadata.getAll("metadata", map[string]any{
 		"name": &o.Name, "namespace": &o.Namespace, "uid": &o.UID, "labels": &o.Labels, "annotations": &o.Annotations,
-		"finalizers": &o.Finalizers, "deletionTimestamp": &deleted,
+		"finalizers": &o.Finalizers, "deletionTimestamp": &deleted, "creationTimestamp": &o.created,
 	})
 	o.Deleting = deleted != ""
 	return o, err

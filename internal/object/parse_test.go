@@ -43,6 +43,7 @@ const runJSON = `{"kind":"HostRun","metadata":{"name":"r","namespace":"pool"},"s
 func TestParseHostRun(t *testing.T) {
 	want := &object.HostRun{
 		Meta: object.Meta{Kind: "HostRun", Name: "r", Namespace: "pool"}, Host: "a", Profile: "tls", Secret: "s", NodeName: "n", Phase: "join", Vars: map[string]string{"k": "v"},
+		Deadline: time.Hour,
 	}
 	for state, finished := range map[string]bool{"Unknown": false, "True": true, "False": true, "": false} {
 		r, err := object.ParseHostRun([]byte(strings.Replace(runJSON, `"Unknown"`, `"`+state+`"`, 1)))
@@ -52,6 +53,45 @@ func TestParseHostRun(t *testing.T) {
 		want.Finished = finished
 		if diff := cmp.Diff(want, r); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", state, diff)
+		}
+	}
+}
+
+func TestAHostRunSaysWhenItWasMadeAndWhetherItWasSent(t *testing.T) {
+	created := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		old, new string
+		created  time.Time
+		deadline time.Duration
+		sent     bool
+	}{
+		"nothing said":         {"", "", time.Time{}, time.Hour, false},
+		"made at noon":         {`"name":"r"`, `"name":"r","creationTimestamp":"2026-11-30T12:00:00Z"`, created, time.Hour, false},
+		"no time":              {`"name":"r"`, `"name":"r","creationTimestamp":null`, time.Time{}, time.Hour, false},
+		"a minute":             {`"phase"`, `"deadlineSeconds":60,"phase"`, time.Time{}, time.Minute, false},
+		"null seconds":         {`"phase"`, `"deadlineSeconds":null,"phase"`, time.Time{}, time.Hour, false},
+		"less than the CRD's":  {`"phase"`, `"deadlineSeconds":-1,"phase"`, time.Time{}, time.Hour, false},
+		"the CRD's most":       {`"phase"`, `"deadlineSeconds":86400,"phase"`, time.Time{}, 24 * time.Hour, false},
+		"more than the CRD's":  {`"phase"`, `"deadlineSeconds":9223372036854775807,"phase"`, time.Time{}, 24 * time.Hour, false},
+		"sent":                 {`"Verified","status":"False"`, `"Delivered","status":"Unknown"`, time.Time{}, time.Hour, true},
+		"delivered":            {`"Verified","status":"False"`, `"Delivered","status":"True"`, time.Time{}, time.Hour, true},
+		"a state nobody knows": {`"Verified","status":"False"`, `"Delivered","status":"x"`, time.Time{}, time.Hour, true},
+		"not delivered":        {`"Verified","status":"False"`, `"Delivered","status":"False"`, time.Time{}, time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := object.ParseHostRun([]byte(strings.Replace(runJSON, tt.old, tt.new, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Created.Equal(tt.created) || r.Deadline != tt.deadline || r.Sent != tt.sent || r.Finished {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+	for _, bad := range []string{`"yesterday"`, `"2026-11-30 12:00:00"`, `7`} {
+		_, err := object.ParseHostRun([]byte(strings.Replace(runJSON, `"name":"r"`, `"name":"r","creationTimestamp":`+bad, 1)))
+		if e := decision.From(err); err == nil || e.Reason != decision.Malformed || e.Where != "metadata.creationTimestamp" {
+			t.Errorf("%s: %v", bad, err)
 		}
 	}
 }

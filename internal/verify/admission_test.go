@@ -398,6 +398,75 @@ func TestUnguardedProfilesNeedNoSignatureUntilADate(t *testing.T) {
 	wantAnswer(t, c.create(profileTree(plain)), deny, decision.PolicyExpired)
 }
 
+// Of a signed version whose serial is not remembered, or that has none, nothing but the stored object tells.
+func TestUnguardedTakesNoSignedProfilesPlace(t *testing.T) {
+	c := newCourt(t)
+	c.inside("  thresholds: {}", "  thresholds: {}\n  unguarded: [{profiles: [tls], until: \"2026-12-10T00:00:00Z\"}]")
+	c.s.Ledger = marks{}
+	plain := func(o tree) tree {
+		return set(set(o, "spec", "signatures", nil), "spec", "scripts", tree{"install": "echo 1\n", "join": "echo 2\n", "leave": "echo 3\n"})
+	}
+	short := newVersion()
+	for _, phase := range []script.Phase{script.Install, script.Join} {
+		short.warrants[phase].NotAfter = testkit.Now().Add(-time.Hour).Unix()
+	}
+	bare(short)
+	foreign := author{testkit.NewSigner(t, "ed25519"), t, true}
+	for name, tt := range map[string]struct {
+		old    tree
+		reason decision.Reason
+	}{
+		"with a serial":               {profileTree(c.serial(5)), decision.Unsigned},
+		"with one that no ledger has": {profileTree(c.serial(1_000_001)), decision.Unsigned},
+		"without a serial":            {profileTree(c.author.profile("tls")), decision.Unsigned},
+		"that has expired since":      {profileTree(short.signed(c.author)), decision.Unsigned},
+		"signed by nobody we know":    {profileTree(foreign.profile("tls")), decision.Unguarded},
+		"that is not signed":          {set(profileTree(c.serial(5)), "spec", "signatures", nil), decision.Unguarded},
+		"that cannot be read":         {tree{"spec": 3}, decision.Unguarded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outcome := deny
+			if tt.reason == decision.Unguarded {
+				outcome = waive
+			}
+			wantAnswer(t, c.update(tt.old, plain(profileTree(c.serial(5)))), outcome, tt.reason)
+		})
+	}
+}
+
+// What a waiver let in hides no version that is remembered.
+func TestAfterAWaiverTheLedgerStillJudges(t *testing.T) {
+	c := newCourt(t)
+	five, six, seven := c.serial(5), c.serial(6), c.serial(7)
+	plain := set(profileTree(six), "spec", "signatures", nil)
+	digest, err := object.ContentDigest(encode(t, plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.with(fmt.Sprintf("waivers: [{kind: SSHJoinProfile, name: tls, digest: %q, expires: \"2026-12-10T00:00:00Z\", reason: the vendor mends it}]\n", digest))
+	c.s.Ledger = marks{of: map[string]ledger.Mark{"tls": {Serial: 6, Digest: six.Digest()}}}
+	wantAnswer(t, c.update(profileTree(six), plain), waive, decision.Waived)
+	wantAnswer(t, c.update(plain, profileTree(five)), deny, decision.SerialRollback)
+	wantAnswer(t, c.update(plain, profileTree(seven)), allow, decision.Verified)
+}
+
+func TestAProfileWhoseNameNoLedgerTakes(t *testing.T) {
+	c := newCourt(t)
+	longest := strings.Repeat("a", 245)
+	longer := longest + "a"
+	signed := func(name string) tree { return profileTree(c.author.profile(name)) }
+	c.s.Ledger = marks{}
+	a := c.create(signed(longer))
+	wantAnswer(t, a, deny, decision.Malformed)
+	if a.Decision.Where != "metadata.name" || !strings.Contains(a.Decision.Hint, "shorter name") {
+		t.Errorf("got %s at %q", a.Decision.Message(), a.Decision.Where)
+	}
+	wantAnswer(t, c.create(signed(longest)), allow, decision.Verified)
+	wantAnswer(t, c.remove(signed(longer)), allow, decision.Verified)
+	c.s.Ledger = nil // offline nobody keeps one
+	wantAnswer(t, c.create(signed(longer)), allow, decision.Verified)
+}
+
 func TestHostsMayBeRawUntilADate(t *testing.T) {
 	c := newCourt(t)
 	raw := set(set(c.hostTree(), "spec", "execMode", "Raw"), "spec", "trustedSigners", nil)
@@ -594,7 +663,8 @@ func TestDeletion(t *testing.T) {
 		c.held.AllHosts = []*object.Host{{Meta: object.Meta{Namespace: "pool", Name: "a"}, InstalledProfile: what}}
 	}
 	run := func(profile string, finished bool) {
-		c.held.Runs = []*object.HostRun{{Meta: object.Meta{Namespace: "pool", Name: "r"}, Profile: profile, Finished: finished}}
+		c.held.AllHosts = []*object.Host{{Meta: object.Meta{Namespace: "pool", Name: "a"}}}
+		c.held.Runs = []*object.HostRun{{Meta: object.Meta{Namespace: "pool", Name: "r"}, Host: "a", Profile: profile, Finished: finished}}
 	}
 	for name, tt := range map[string]struct {
 		arrange func()
@@ -769,6 +839,50 @@ func TestAnUnsignedProfileIsNotForVerifiedHosts(t *testing.T) {
 	wantAnswer(t, c.create(selector(nil)), allow, decision.Verified)
 }
 
+func TestANodeClassTakesHostsOnlyToProfilesOfTheirClass(t *testing.T) {
+	c := newCourt(t)
+	c.inside(`default: ["*"], small: ["*"]`, `default: ["*"], small: ["web-*"]`)
+	host := func(name, mode, class string) *object.Host {
+		return &object.Host{Meta: object.Meta{Namespace: "pool", Name: name, Labels: map[string]string{object.HostClassLabel: class, "mode": mode}}, ExecMode: mode}
+	}
+	c.held.AllHosts = []*object.Host{host("a", object.ExecVerified, "default"), host("b", object.ExecVerified, "small"), host("c", object.ExecRaw, "small")}
+	selecting := func(key, value, profile string) tree {
+		return classTree(tree{"joinProfileRef": tree{"name": profile}, "hostSelector": tree{"matchLabels": tree{key: value}}})
+	}
+	facts := func(name string) *verify.ProfileFacts { return verify.FactsOf(c.author.profile(name)) }
+	for _, profiles := range []map[string]*verify.ProfileFacts{nil, {"tls": facts("tls"), "web-1": facts("web-1")}} {
+		c.held.Profiles = profiles
+		a := c.create(classTree(nil))
+		wantAnswer(t, a, deny, decision.ProfileRefused)
+		if text := a.Decision.Message(); a.Decision.Where != "spec.joinProfileRef" || !strings.Contains(text, `SSHHost pool/b of class "small"`) {
+			t.Errorf("got %s at %q", text, a.Decision.Where)
+		}
+		wantAnswer(t, c.create(selecting(object.HostClassLabel, "small", "tls")), deny, decision.ProfileRefused)
+		wantAnswer(t, c.create(selecting(object.HostClassLabel, "small", "web-1")), allow, decision.Verified)
+		wantAnswer(t, c.create(selecting(object.HostClassLabel, "default", "tls")), allow, decision.Verified)
+		wantAnswer(t, c.create(selecting("mode", object.ExecRaw, "tls")), allow, decision.Verified)
+		wantAnswer(t, c.create(selecting(object.HostClassLabel, "none", "tls")), allow, decision.Verified)
+	}
+}
+
+func TestNodeClassVarsMustSuitInstallToo(t *testing.T) {
+	c := newCourt(t)
+	v := newVersion()
+	p, err := warrant.ParseParam("KPSSH_VAR_dns required type ip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.warrants[script.Install].Params = []warrant.Param{p}
+	c.held.Profiles = map[string]*verify.ProfileFacts{"tls": verify.FactsOf(v.signed(c.author))}
+	a := c.create(classTree(nil))
+	wantAnswer(t, a, deny, decision.ParamInvalid)
+	if !strings.Contains(a.Decision.Message(), "install: ") {
+		t.Errorf("got %s", a.Decision.Message())
+	}
+	c.held.Profiles["tls"] = verify.FactsOf(newVersion().signed(c.author))
+	wantAnswer(t, c.create(classTree(nil)), allow, decision.Verified)
+}
+
 func TestAProfileSaysWhichNodeClassesItBreaks(t *testing.T) {
 	c := newCourt(t)
 	for i := range 500 {
@@ -810,20 +924,27 @@ func TestHostRun(t *testing.T) {
 		want      decision.Reason
 		warnings  int
 	}{
-		"in its place":                    {"pool", tree{}, nil, decision.Verified, 0},
-		"a namespace without hosts":       {"tenant", tree{}, nil, decision.NamespaceRefused, 0},
-		"the host is not there yet":       {"pool", tree{"hostRef": tree{"name": "b"}}, nil, decision.Verified, 1},
-		"the profile is not there yet":    {"pool", tree{}, func(h *verify.Held) { h.Profiles = nil }, decision.Verified, 1},
-		"a class of another namespace":    {"pool", tree{}, func(h *verify.Held) { h.AllHosts[0] = labelled("bm") }, decision.HostClassRefused, 0},
-		"a class of its namespace":        {"pool", tree{}, func(h *verify.Held) { h.AllHosts[0] = labelled("small") }, decision.Verified, 0},
-		"a foreign node name":             {"pool", tree{"nodeName": "control-plane-1"}, nil, decision.NodeNameRefused, 0},
-		"a foreign node name for leave":   {"pool", tree{"nodeName": "control-plane-1", "phase": "leave"}, nil, decision.NodeNameRefused, 0},
-		"join without a name":             {"pool", tree{"nodeName": ""}, nil, decision.NodeNameRefused, 0},
-		"leave without a name":            {"pool", tree{"nodeName": "", "phase": "leave"}, nil, decision.Verified, 0},
-		"a living node":                   {"pool", tree{}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": "kpssh://pool/z"} }, decision.NodeNameTaken, 0},
-		"a living node without an id":     {"pool", tree{}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": ""} }, decision.NodeNameTaken, 0},
-		"its own node":                    {"pool", tree{}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": "kpssh://pool/a"} }, decision.Verified, 0},
-		"another host's run":              {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-1", "join", false) }, decision.NodeNameTaken, 0},
+		"in its place":                  {"pool", tree{}, nil, decision.Verified, 0},
+		"a namespace without hosts":     {"tenant", tree{}, nil, decision.NamespaceRefused, 0},
+		"the host is not there yet":     {"pool", tree{"hostRef": tree{"name": "b"}}, nil, decision.Verified, 1},
+		"the profile is not there yet":  {"pool", tree{}, func(h *verify.Held) { h.Profiles = nil }, decision.Verified, 1},
+		"a class of another namespace":  {"pool", tree{}, func(h *verify.Held) { h.AllHosts[0] = labelled("bm") }, decision.HostClassRefused, 0},
+		"a class of its namespace":      {"pool", tree{}, func(h *verify.Held) { h.AllHosts[0] = labelled("small") }, decision.Verified, 0},
+		"a foreign node name":           {"pool", tree{"nodeName": "control-plane-1"}, nil, decision.NodeNameRefused, 0},
+		"a foreign node name for leave": {"pool", tree{"nodeName": "control-plane-1", "phase": "leave"}, nil, decision.NodeNameRefused, 0},
+		"join without a name":           {"pool", tree{"nodeName": ""}, nil, decision.NodeNameRefused, 0},
+		"leave without a name":          {"pool", tree{"nodeName": "", "phase": "leave"}, nil, decision.Verified, 0},
+		"a living node":                 {"pool", tree{}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": "kpssh://pool/z"} }, decision.NodeNameTaken, 0},
+		"a living node without an id":   {"pool", tree{}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": ""} }, decision.NodeNameTaken, 0},
+		"its own node":                  {"pool", tree{}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": "kpssh://pool/a"} }, decision.Verified, 0},
+		"another host's run":            {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-1", "join", false) }, decision.NodeNameTaken, 0},
+		"another host's run to install": {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-1", "install", false) }, decision.NodeNameTaken, 0},
+		"a run of its name elsewhere": {"pool", tree{}, func(h *verify.Held) {
+			h.Runs = run("a", "pool-1", "join", false)
+			h.Runs[0].Namespace = "default"
+		}, decision.NodeNameTaken, 0},
+		"a living node, to install":       {"pool", tree{"phase": "install"}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": "kpssh://pool/z"} }, decision.NodeNameTaken, 0},
+		"a living node, to leave":         {"pool", tree{"phase": "leave"}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": "kpssh://pool/z"} }, decision.Verified, 0},
 		"another host's run that is over": {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-1", "join", true) }, decision.Verified, 0},
 		"another host's run to leave":     {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-1", "leave", false) }, decision.Verified, 0},
 		"another node name":               {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-2", "join", false) }, decision.Verified, 0},
@@ -852,6 +973,78 @@ func TestHostRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A run that cannot happen any more, or never could, keeps nobody from a node name or a profile.
+func TestOnlyARunThatMayHappenHoldsAnything(t *testing.T) {
+	c := newCourt(t)
+	c.policy(strings.NewReplacer(
+		`pool: {classes: [default, small, large, bm], nodeNames: ["*"]}`,
+		"pool: {classes: [default], nodeNames: [\"pool-*\"]}\n      narrow: {classes: [default], nodeNames: [\"narrow-*\"]}",
+		`small: ["*"]`, `small: ["web-*"]`,
+	).Replace(testkit.PolicyDocument(c.signer)))
+	p := c.serial(5)
+	c.s.Ledger = marks{of: map[string]ledger.Mark{"tls": {Serial: 5, Digest: p.Digest()}}}
+	ago := func(d time.Duration) tree {
+		return tree{"creationTimestamp": testkit.Now().Add(-d).Format(time.RFC3339)}
+	}
+	deleted := tree{"deletionTimestamp": "2026-11-01T00:00:00Z", "finalizers": []string{"example.com/hold"}}
+	at := func(kind, status string) tree {
+		return tree{"conditions": []any{tree{"type": kind, "status": status}}}
+	}
+	for name, tt := range map[string]struct {
+		namespace     string
+		meta          tree
+		spec          tree
+		status        tree
+		host          string // its class; "" where there is none
+		name, profile bool   // what it holds
+	}{
+		"it may happen":                     {"pool", nil, nil, nil, "default", true, true},
+		"it is over":                        {"pool", nil, nil, at("Succeeded", "False"), "default", false, false},
+		"deleted":                           {"pool", deleted, nil, nil, "default", false, false},
+		"deleted, and was not delivered":    {"pool", deleted, nil, at("Delivered", "False"), "default", false, false},
+		"deleted, and was sent":             {"pool", deleted, nil, at("Delivered", "Unknown"), "default", true, true},
+		"deleted, and was delivered":        {"pool", deleted, nil, at("Delivered", "True"), "default", true, true},
+		"an unlisted namespace":             {"tenant", nil, nil, nil, "default", false, false},
+		"an unlisted namespace, sent":       {"tenant", nil, nil, at("Delivered", "Unknown"), "default", true, true},
+		"a namespace without that name":     {"narrow", nil, nil, nil, "default", false, true},
+		"no such host":                      {"pool", nil, nil, nil, "", true, false},
+		"a host whose class is not allowed": {"pool", nil, nil, nil, "bm", true, false},
+		"another class's profile":           {"default", nil, nil, nil, "small", true, false},
+		"just in its time":                  {"pool", ago(10_799 * time.Second), nil, nil, "default", true, true},
+		"past its time":                     {"pool", ago(10_800 * time.Second), nil, nil, "default", false, false},
+		"past its time, and was sent":       {"pool", ago(10_800 * time.Second), nil, at("Delivered", "Unknown"), "default", false, false},
+		"just in a time of its own":         {"pool", ago(7259 * time.Second), tree{"deadlineSeconds": 60}, nil, "default", true, true},
+		"past a time of its own":            {"pool", ago(7260 * time.Second), tree{"deadlineSeconds": 60}, nil, "default", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := tree{"hostRef": tree{"name": "other"}}
+			maps.Copy(spec, tt.spec)
+			raw := runTree(tt.namespace, spec)
+			maps.Copy(partOf(raw, "metadata"), tt.meta)
+			raw["status"] = tt.status
+			run, err := object.ParseHostRun(encode(t, raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.held.Runs, c.held.AllHosts = []*object.HostRun{run}, nil
+			if tt.host != "" {
+				c.held.AllHosts = []*object.Host{{Meta: object.Meta{Namespace: tt.namespace, Name: "other", Labels: map[string]string{object.HostClassLabel: tt.host}}}}
+			}
+			wantHeld(t, c.create(runTree("pool", nil)), tt.name, decision.NodeNameTaken)
+			wantHeld(t, c.remove(profileTree(p)), tt.profile, decision.InUse)
+		})
+	}
+}
+
+func wantHeld(t *testing.T, a verify.Answer, held bool, reason decision.Reason) {
+	t.Helper()
+	if held {
+		wantAnswer(t, a, deny, reason)
+		return
+	}
+	wantAnswer(t, a, allow, decision.Verified)
 }
 
 func TestHostRunWantsAProfileOfTheHostsClass(t *testing.T) {

@@ -55,9 +55,15 @@ func (s Snapshot) user(profile string) string {
 		}
 	}
 	for _, r := range s.Stored.HostRuns() {
-		if r.Profile == profile && !r.Finished {
+		if r.Profile == profile && s.pending(r, s.mayRun(r)) {
 			return fmt.Sprintf("HostRun %.63s/%.100s", r.Namespace, r.Name)
 		}
 	}
 	return ""
+}
+
+// mayRun reports whether the policy lets a run have its profile on its host, which is there.
+func (s Snapshot) mayRun(r *object.HostRun) bool {
+	h := s.Stored.Host(r.Namespace, r.Host)
+	return h != nil && placed(s.Policy.Hosts, r.Namespace, h) == nil && s.Policy.Hosts.MayRun(h.Class(), r.Profile)
 }

@@ -58,7 +58,7 @@ func (s Snapshot) profile(r Request) (Answer, error) {
 		d.Warnings = append(broken(s, p), append(d.Warnings, s.findings(p)...)...)
 		return Answer{OutcomeAllow, d}, nil
 	}
-	if until, ok := s.unguarded(p, d); ok {
+	if until, ok := s.unguarded(p, old, d); ok {
 		warning := fmt.Sprintf("unguarded until %s, for Raw hosts: nobody vouches for these scripts (%s)", until.Format(time.RFC3339), d.Reason)
 		d = excused(d, decision.Unguarded, warning)
 		d.Warnings = append(d.Warnings, broken(s, p)...)
@@ -68,13 +68,17 @@ func (s Snapshot) profile(r Request) (Answer, error) {
 }
 
 // unguarded says whether the policy takes a profile without signatures: one that has
-// none at all, and of which no signed version was ever seen.
-func (s Snapshot) unguarded(p *object.JoinProfile, d decision.Decision) (until time.Time, ok bool) {
+// none at all, and of which no signed version was ever seen, nor takes it the place of one.
+func (s Snapshot) unguarded(p, old *object.JoinProfile, d decision.Decision) (until time.Time, ok bool) {
 	if firm(d.Reason) || s.usable() != nil || len(p.Signatures) > 0 {
 		return until, false
 	}
 	// check: Unsigned: a profile that was signed once must not lose its signatures to a migration list
 	if _, signed := s.mark(p.Name); signed {
+		return until, false
+	}
+	// check: Unsigned: what is not remembered yet, or never is for want of a serial, was signed all the same
+	if old != nil && stood(s, old) {
 		return until, false
 	}
 	return s.Policy.UnguardedUntil(p.Name, s.Now)

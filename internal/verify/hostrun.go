@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
@@ -71,7 +72,7 @@ func nodeName(s Snapshot, r *object.HostRun) error {
 			At("spec.nodeName").Try("use another name, or remove the node first")
 	}
 	runs := s.Stored.HostRuns() // which may be another list the next time
-	i := slices.IndexFunc(runs, func(o *object.HostRun) bool { return holds(o, r) })
+	i := slices.IndexFunc(runs, func(o *object.HostRun) bool { return s.holds(o, r) })
 	// check: NodeNameTaken: two hosts that race for one name
 	if i >= 0 {
 		o := runs[i]
@@ -81,9 +82,20 @@ func nodeName(s Snapshot, r *object.HostRun) error {
 	return nil
 }
 
-// holds reports whether another run of another host, which is not over, has the node name of r.
-func holds(o, r *object.HostRun) bool {
+// holds reports whether another run of another host, which may still happen, has the node name of r.
+func (s Snapshot) holds(o, r *object.HostRun) bool {
 	joins := o.Phase == string(script.Install) || o.Phase == string(script.Join)
 	sameHost := o.Namespace == r.Namespace && o.Host == r.Host
-	return joins && !o.Finished && o.NodeName == r.NodeName && !sameHost
+	mayTake := s.Policy.Hosts.Namespaces[o.Namespace].TakesNodeName(o.NodeName)
+	return joins && o.NodeName == r.NodeName && !sameHost && s.pending(o, mayTake)
+}
+
+// maxScriptTime is the longest that a script may run (docs/spec/warrant.md, timeout).
+const maxScriptTime = 7200 * time.Second
+
+// pending reports whether a run may still happen, or be happening: it is not over,
+// nor is its time, and it was sent, or will be: the policy allows it, and nobody deleted it.
+func (s Snapshot) pending(o *object.HostRun, allowed bool) bool {
+	inTime := o.Created.IsZero() || s.Now.Before(o.Created.Add(o.Deadline+maxScriptTime))
+	return !o.Finished && inTime && (o.Sent || allowed && !o.Deleting)
 }

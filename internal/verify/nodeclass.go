@@ -32,6 +32,11 @@ func judgeNodeClass(s Snapshot, c *object.NodeClass) error {
 	if err := ownCluster(s.Policy.Cluster(s.ClusterID), c); err != nil {
 		return err
 	}
+	takes := func(h *object.Host) bool { return h.ExecMode == object.ExecVerified && c.Selector.Matches(h.Labels) }
+	hosts := s.Stored.Hosts() // which may be another list the next time
+	if err := fitsHosts(s.Policy.Hosts, c, hosts, takes); err != nil {
+		return err
+	}
 	facts := s.Stored.Profile(c.Profile)
 	if facts == nil {
 		return nil
@@ -39,11 +44,22 @@ func judgeNodeClass(s Snapshot, c *object.NodeClass) error {
 	if err := takesVars(facts.Warrants, c.Vars); err != nil {
 		return err
 	}
-	takes := func(h *object.Host) bool { return h.ExecMode == object.ExecVerified && c.Selector.Matches(h.Labels) }
 	// check: ProfileRefused: an unsigned profile, let in for Raw hosts, on its way to a host that verifies
-	if !facts.Signed && slices.ContainsFunc(s.Stored.Hosts(), takes) {
+	if !facts.Signed && slices.ContainsFunc(hosts, takes) {
 		return decision.Errorf(decision.ProfileRefused, "the profile %.60q is unsigned, and the class takes Verified hosts", c.Profile).
 			At("spec.joinProfileRef").Try("sign the profile, or narrow spec.hostSelector to the Raw hosts")
+	}
+	return nil
+}
+
+// fitsHosts wants each host that the class takes to be one that may run its profile.
+func fitsHosts(allowed trustpolicy.Hosts, c *object.NodeClass, hosts []*object.Host, takes func(*object.Host) bool) error {
+	i := slices.IndexFunc(hosts, func(h *object.Host) bool { return takes(h) && !allowed.MayRun(h.Class(), c.Profile) })
+	// check: ProfileRefused: a signed profile on hosts that it was not made for
+	if i >= 0 {
+		h := hosts[i]
+		return decision.Errorf(decision.ProfileRefused, "the class takes SSHHost %.63s/%.100s of class %.63q, which the policy does not allow the profile %.60q", h.Namespace, h.Name, h.Class(), c.Profile).
+			At("spec.joinProfileRef").Try("narrow spec.hostSelector, or use one of joinProfiles.hosts.profiles." + h.Class())
 	}
 	return nil
 }

@@ -31,9 +31,18 @@ func markOf(p *object.JoinProfile) (ledger.Mark, bool) {
 	return ledger.Mark{}, false
 }
 
+// maxProfileName is the longest name of a profile that has a record, which is named
+// "profile." and that name (docs/spec/ledger.md).
+const maxProfileName = 253 - len("profile.")
+
 // follows judges the serial of a profile by what is remembered of it, and by what it
 // takes the place of.
 func follows(s Snapshot, p, old *object.JoinProfile) error {
+	// check: Malformed: a version that no ledger can hold could be rolled back, and never be deleted
+	if s.Ledger != nil && len(p.Name) > maxProfileName {
+		return decision.Errorf(decision.Malformed, "a name of %d characters has no record in the ledger, which takes %d", len(p.Name), maxProfileName).
+			At("metadata.name").Try("give the profile a shorter name, and sign it for that")
+	}
 	v, numbered := markOf(p)
 	for _, known := range []func() (ledger.Mark, bool){
 		func() (ledger.Mark, bool) { return s.mark(p.Name) },
@@ -100,14 +109,22 @@ func replaced(s Snapshot, old *object.JoinProfile) (ledger.Mark, bool) {
 		return ledger.Mark{}, false
 	}
 	m, ok := markOf(old)
-	warrants, err := Warrants(old)
-	if !ok || err != nil {
+	if !ok {
 		return ledger.Mark{}, false
+	}
+	return m, stood(s, old) && s.remembered(old.Name, m) == nil
+}
+
+// stood reports whether a stored version is vouched for, as of a time at which its warrants were in force.
+func stood(s Snapshot, old *object.JoinProfile) bool {
+	warrants, err := Warrants(old)
+	if err != nil {
+		return false
 	}
 	for _, w := range warrants {
 		if last := time.Unix(w.NotAfter-1, 0); !w.Never && last.Before(s.Now) {
 			s.Now = last
 		}
 	}
-	return m, judged(s, old, old.Phases(), "", "").Allowed() && s.remembered(old.Name, m) == nil
+	return judged(s, old, old.Phases(), "", "").Allowed()
 }

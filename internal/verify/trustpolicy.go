@@ -29,15 +29,23 @@ func judgePolicy(a Anchor, current *trustpolicy.Policy, t *object.TrustPolicy, n
 	if err != nil {
 		return nil, err
 	}
-	// check: PolicyWrongCluster: a cluster that was made anew under an old name, or one that borrowed it
-	if uid := p.Cluster(a.ClusterID).UID; uid != "" && a.ClusterUID != "" && uid != a.ClusterUID {
-		return nil, decision.Errorf(decision.PolicyWrongCluster, "the policy is for the cluster with UID %s, this is %.40q", uid, a.ClusterUID).
-			At("clusters").Try("kubectl get namespace kube-system -o jsonpath={.metadata.uid}, and sign the policy with that uid")
+	if err := sameUID(a, p); err != nil {
+		return nil, err
 	}
 	if err := p.Supersedes(current); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// sameUID wants a policy that names a UID for the cluster to name this one's.
+func sameUID(a Anchor, p *trustpolicy.Policy) error {
+	// check: PolicyWrongCluster: a cluster that was made anew under an old name, or one that borrowed it
+	if uid := p.Cluster(a.ClusterID).UID; uid != "" && a.ClusterUID != "" && uid != a.ClusterUID {
+		return decision.Errorf(decision.PolicyWrongCluster, "the policy is for the cluster with UID %s, this is %.40q", uid, a.ClusterUID).
+			At("clusters").Try("kubectl get namespace kube-system -o jsonpath={.metadata.uid}, and sign the policy with that uid")
+	}
+	return nil
 }
 
 // expirySoon is how long before its end a policy is warned about.
@@ -75,6 +83,10 @@ func Floor(a Anchor, t *object.TrustPolicy, refused decision.Decision) *trustpol
 	}
 	p, err := trustpolicy.Authenticate(t.Signed(), a.Roots)
 	if err != nil {
+		return nil
+	}
+	// check: PolicyWrongCluster: the policy of a cluster that borrowed the name would hold back this one's for ever
+	if err := sameUID(a, p); err != nil {
 		return nil
 	}
 	return p

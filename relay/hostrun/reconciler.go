@@ -82,9 +82,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if isFinished(&run) {
 		return r.expire(ctx, &run)
 	}
-	if run.DeletionTimestamp != nil {
-		return ctrl.Result{}, nil
-	}
 	host := run.Namespace + "/" + run.Spec.HostRef.Name
 	if !r.hosts.take(host) {
 		return ctrl.Result{RequeueAfter: busyDelay}, nil
@@ -96,8 +93,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // step decides what is next: give up, judge, ask the host, or send.
 func (r *Reconciler) step(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Result, error) {
 	now := r.Now()
-	if run.Spec.Cancel && !wasSent(run) {
-		return r.end(ctx, run, refuse(reasonCancelled, "cancelled before it was sent"))
+	gone := withdrawn(run)
+	if gone != "" && !wasSent(run) {
+		return r.end(ctx, run, refuse(reasonCancelled, gone+" before it was sent"))
 	}
 	if !now.Before(deadline(run)) {
 		return r.end(ctx, run, refuse(reasonDeadlineExceeded, "given up, "+lastWord(run)))
@@ -114,11 +112,24 @@ func (r *Reconciler) step(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Resu
 		if !again {
 			return result, err
 		}
-		if run.Spec.Cancel {
-			return r.end(ctx, run, refuse(reasonCancelled, "cancelled, and the host never started it"))
+		if gone != "" {
+			return r.end(ctx, run, refuse(reasonCancelled, gone+", and the host never started it"))
 		}
 	}
 	return r.send(ctx, run, j)
+}
+
+// withdrawn says what keeps a run from being sent, "" where nothing does: one under
+// deletion, which somebody's finalizer may hold for ever, counts as absent.
+func withdrawn(run *v1alpha1.HostRun) string {
+	switch {
+	case run.DeletionTimestamp != nil:
+		return "deleted"
+	case run.Spec.Cancel:
+		return "cancelled"
+	default:
+		return ""
+	}
 }
 
 // lastWord is what was last known of a run that is given up.

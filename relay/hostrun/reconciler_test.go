@@ -171,6 +171,15 @@ func otherRun(w *world, succeeded metav1.ConditionStatus) *v1alpha1.HostRun {
 	return o
 }
 
+// deletedRun is one under deletion, of which Delivered has that state.
+func deletedRun(w *world, delivered metav1.ConditionStatus) *v1alpha1.HostRun {
+	o, now := otherRun(w, isUnknown), metav1.NewTime(w.now)
+	o.Status.Conditions[0].Type = v1alpha1.ConditionDelivered
+	o.Status.Conditions[0].Status = delivered
+	o.DeletionTimestamp, o.Finalizers = &now, []string{"example.com/hold"}
+	return o
+}
+
 // What admission refuses is refused here too, whatever was admitted, and its near miss is not.
 func TestARunOutsideThePolicyReachesNoHost(t *testing.T) {
 	edit := func(w *world, old, new string) {
@@ -208,6 +217,10 @@ func TestARunOutsideThePolicyReachesNoHost(t *testing.T) {
 			func(w *world) {
 				w.more = []client.Object{nodeOf("pool-1", "kpssh://pool/host-a"), nodeOf("pool-2", "aws:///i-2")}
 			}, "NodeNameTaken",
+		},
+		"the name that a deleted run, which was sent, holds": {
+			func(w *world) { w.more = []client.Object{deletedRun(w, isUnknown)} },
+			func(w *world) { w.more = []client.Object{deletedRun(w, isFalse)} }, "NodeNameTaken",
 		},
 		"the name that another run holds": {
 			func(w *world) { w.more = []client.Object{otherRun(w, isUnknown)} },
@@ -629,6 +642,71 @@ func TestARunThatWasSentIsGivenUpOnlyAfterItsScriptsTime(t *testing.T) {
 	w.reconcile()
 	w.want(v1alpha1.ConditionSucceeded, isFalse, "DeadlineExceeded", "whether it ran is unknown")
 	w.wantSent(1)
+}
+
+// held is deleted, and a finalizer that is not ours holds it.
+func (w *world) held() {
+	w.t.Helper()
+	run := w.get()
+	run.Finalizers = []string{"example.com/hold"}
+	if err := w.client.Update(w.t.Context(), run); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.client.Delete(w.t.Context(), run); err != nil {
+		w.t.Fatal(err)
+	}
+	if w.get().DeletionTimestamp == nil {
+		w.t.Fatal("not under deletion")
+	}
+}
+
+func TestADeletedRunThatWasNotSentEnds(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.held()
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isFalse, "Cancelled", "deleted before it was sent")
+	w.wantSent(0)
+	near := newWorld(t)
+	near.run.Finalizers = []string{"example.com/hold"}
+	near.start()
+	near.reconcile()
+	near.wantSent(1)
+}
+
+func TestADeletedRunThatWasSentIsAskedAboutUntilItsDeadline(t *testing.T) {
+	unknown := envelope.Unknown
+	cases := map[string]struct {
+		memory  delivery.Memory
+		report  delivery.Report
+		later   time.Duration
+		state   metav1.ConditionStatus
+		reason  string
+		text    string
+		recalls int
+	}{
+		"it is running":             {delivery.Running, failed(delivery.Cut, unknown, unknown), 0, isUnknown, "Cut", "", 1},
+		"it ended":                  {delivery.Ended, failed(delivery.Succeeded, 0, 0), 0, isTrue, "Succeeded", "", 1},
+		"the host never started it": {delivery.NeverSeen, failed(delivery.Cut, unknown, unknown), 0, isFalse, "Cancelled", "deleted, and the host never started it", 1},
+		"its time is over":          {delivery.Running, failed(delivery.Cut, unknown, unknown), time.Hour, isFalse, "DeadlineExceeded", "whether it ran is unknown", 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.start()
+			w.courier.report = failed(delivery.Cut, unknown, unknown)
+			w.reconcile()
+			w.held()
+			w.now = w.now.Add(c.later)
+			w.courier.report, w.courier.memory, w.courier.recalled = succeeded(), c.memory, c.report
+			result := w.reconcile()
+			w.wantSent(1)
+			w.want(v1alpha1.ConditionSucceeded, c.state, c.reason, c.text)
+			if len(w.courier.recalls) != c.recalls || (result.RequeueAfter > 0) != (c.state == isUnknown) {
+				t.Fatalf("%d questions, comes back after %s", len(w.courier.recalls), result.RequeueAfter)
+			}
+		})
+	}
 }
 
 func TestOneRunAHostAtATime(t *testing.T) {
