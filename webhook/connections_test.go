@@ -3,8 +3,11 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -42,7 +45,7 @@ func statusOf(t *testing.T, r *bufio.Reader) int {
 	return answer.StatusCode
 }
 
-// crowd opens connections, has each asked once if there is a body, and leaves them idle.
+// crowd opens connections, asks once on each, and leaves them idle.
 func (s *served) crowd(t *testing.T, n int, body []byte) {
 	t.Helper()
 	dialing := make(chan struct{}, 20)
@@ -52,9 +55,6 @@ func (s *served) crowd(t *testing.T, n int, body []byte) {
 		all.Go(func() {
 			defer func() { <-dialing }()
 			c := s.dial(t)
-			if body == nil {
-				return
-			}
 			fmt.Fprintf(c, "%s%s", header(len(body)), body)
 			if status := statusOf(t, bufio.NewReader(c)); status != http.StatusOK {
 				t.Errorf("status %d", status)
@@ -84,20 +84,6 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// As above, of connections that never ask.
-func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
-	s := startServer(t, time.Minute)
-	body := s.creation(t)
-	s.crowd(t, maxConnections, nil)
-	began := time.Now()
-	if code, r := s.post(t, bytes.NewReader(body)); r == nil || !r.Allowed {
-		t.Errorf("a new client: %d %+v", code, r)
-	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("a new client waited for %s", took)
-	}
-}
-
 func TestNoConnectionIsKeptForOtherPathsAndMethods(t *testing.T) {
 	handler := reviews(&drain{}, trusted{}, nil, false, slog.New(slog.DiscardHandler))
 	for request, want := range map[string]int{"GET /": http.StatusNotFound, "POST /validate/x": http.StatusNotFound, "POST /metrics": http.StatusNotFound} {
@@ -107,5 +93,65 @@ func TestNoConnectionIsKeptForOtherPathsAndMethods(t *testing.T) {
 		if w.Code != want || w.Header().Get("Connection") != "close" {
 			t.Errorf("%s: %d %v", request, w.Code, w.Header())
 		}
+	}
+}
+
+func TestRoomIsMadeOnceAConnectionIsIdle(t *testing.T) {
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLimitedListener(inner, 1, slog.New(slog.DiscardHandler))
+	var clients []net.Conn
+	for range 4 {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeLater(t, c)
+		clients = append(clients, c)
+	}
+	first, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secured := tls.Server(first, &tls.Config{MinVersion: tls.VersionTLS13})
+	l.connState(secured, http.StateNew)
+	l.connState(secured, http.StateActive)
+	var latest net.Conn
+	next := make(chan error, 1)
+	accept := func() {
+		c, err := l.Accept()
+		latest = c
+		next <- err
+	}
+	go accept()
+	select {
+	case err := <-next:
+		t.Fatalf("a second beside one that has a request: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	l.connState(secured, http.StateIdle)
+	if err := <-next; err != nil {
+		t.Fatal(err)
+	}
+	ended(t, clients[0], 10*time.Second)
+	l.connState(secured, http.StateClosed) // as the server says of one that it finds closed
+	if err := first.Close(); err == nil {
+		t.Error("the idle one was open")
+	}
+	l.connState(tls.Server(latest, &tls.Config{MinVersion: tls.VersionTLS13}), http.StateNew) // asks for nothing either
+	accept()
+	if err := <-next; err != nil {
+		t.Fatal(err)
+	}
+	ended(t, clients[1], 10*time.Second)
+	go accept() // the third is not known to be idle
+	time.Sleep(50 * time.Millisecond)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-next; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after the listener was closed: %v", err)
 	}
 }
