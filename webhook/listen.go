@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -21,7 +20,8 @@ const (
 	idleLimit = 90 * time.Second
 	// maxHeader bounds a request's header.
 	maxHeader = 64 << 10
-	// maxConnections bounds open connections, at about 40 KiB each. API servers hold a few dozen.
+	// maxConnections bounds open connections, at about 40 KiB each. API servers hold a few dozen. See
+	// connections.go for what happens beyond it.
 	maxConnections = 1000
 	// finishLimit is how long running reviews may take once the server stops.
 	finishLimit = 10 * time.Second
@@ -50,10 +50,12 @@ func (s *reviewServer) Start(ctx context.Context) error {
 }
 
 func (s *reviewServer) serve(ctx context.Context, plain net.Listener) error {
+	limited := newLimitedListener(plain, maxConnections, s.log)
 	server := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: headerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
 		// The handler sets deadlines of its own for body and answer.
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ConnState: limited.connState,
+		ErrorLog:  slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -64,38 +66,8 @@ func (s *reviewServer) serve(ctx context.Context, plain net.Listener) error {
 	}()
 	s.listening.Store(true)
 	defer s.listening.Store(false)
-	listener := tls.NewListener(&limitedListener{Listener: plain, slots: make(chan struct{}, maxConnections)}, s.tls)
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(tls.NewListener(limited, s.tls)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return <-done
-}
-
-// limitedListener accepts no more than so many connections at a time.
-type limitedListener struct {
-	net.Listener
-	slots chan struct{}
-}
-
-// Accept waits for a connection, and for room for it.
-func (l *limitedListener) Accept() (net.Conn, error) {
-	l.slots <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &limitedConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
-}
-
-// limitedConn gives its room back once.
-type limitedConn struct {
-	net.Conn
-	release func()
-}
-
-// Close closes the connection.
-func (c *limitedConn) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }

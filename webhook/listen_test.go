@@ -284,7 +284,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &limitedListener{Listener: inner, slots: make(chan struct{}, 2)}
+	l := newLimitedListener(inner, 2, slog.New(slog.DiscardHandler))
 	accepted := make(chan net.Conn)
 	go func() {
 		for {

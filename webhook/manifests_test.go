@@ -13,7 +13,9 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -218,6 +220,32 @@ func checkRule(t *testing.T, file string, r rbacv1.PolicyRule) {
 				t.Errorf("%s: writes %s: %+v", file, resource, r)
 			}
 		}
+	}
+}
+
+// The heap is collected before the container reaches its limit, with room for what is no heap.
+func TestTheCollectorKnowsTheMemoryLimit(t *testing.T) {
+	seen := 0
+	for _, o := range shipped(t, "deployment-webhook.yaml") {
+		d, ok := o.(*appsv1.Deployment)
+		if !ok {
+			t.Fatalf("a %T", o)
+		}
+		for _, c := range d.Spec.Template.Spec.Containers {
+			for _, v := range c.Env {
+				if v.Name != "GOMEMLIMIT" {
+					continue
+				}
+				seen++
+				soft, err := resource.ParseQuantity(strings.TrimSuffix(v.Value, "B"))
+				if hard := c.Resources.Limits.Memory(); err != nil || soft.Value() < hard.Value()/2 || soft.Value() > hard.Value()*4/5 {
+					t.Errorf("GOMEMLIMIT %s (%v) of %s", v.Value, err, hard)
+				}
+			}
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d memory limits for the collector; want one", seen)
 	}
 }
 

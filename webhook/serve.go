@@ -125,7 +125,14 @@ func reviews(d *drain, t trusted, counters *metrics.Metrics, annotate bool, log 
 	mux := http.NewServeMux()
 	mux.Handle("/validate", endpoint(&admit.Validator{Trust: t, Recorder: counters, Findings: admit.NewFindings(), Log: log, Now: time.Now}))
 	mux.Handle("/mutate", endpoint(&admit.Mutator{Trust: t, Annotate: annotate, Log: log, Now: time.Now}))
+	mux.HandleFunc("/", elsewhere)
 	return mux
+}
+
+// elsewhere answers other paths and keeps no connection open for them.
+func elsewhere(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Connection", "close")
+	http.NotFound(w, r)
 }
 
 // serveHealth answers /healthz, /readyz and /policyz.

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -35,6 +36,7 @@ type Endpoint struct {
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if status := misdirected(r); status != 0 {
 		e.Recorder.Unread(decision.Malformed)
+		w.Header().Set("Connection", "close") // no API server asks like that
 		http.Error(w, "post an AdmissionReview as application/json", status)
 		return
 	}
@@ -75,18 +77,19 @@ func (e *Endpoint) review(r *http.Request) (uid types.UID, answer *admissionv1.A
 	body, err := e.Limits.read(r.Context(), r)
 	defer body.release()
 	if err != nil {
-		return uidOf(body.Bytes()), nil, err
+		return uidOf(body.beginning()), nil, err
 	}
-	req, err := parse(body.Bytes())
-	if err != nil {
-		return uidOf(body.Bytes()), nil, err
-	}
-	uid = req.UID
-	body.Reset() // the request holds copies
+	// Before decoding, which takes several times the memory of the body.
 	if err := take(r.Context(), e.Limits.judging); err != nil {
-		return uid, nil, err
+		return uidOf(body.beginning()), nil, err
 	}
 	defer func() { <-e.Limits.judging }()
+	req, err := parse(body.Bytes())
+	if err != nil {
+		return uidOf(body.beginning()), nil, err
+	}
+	uid = req.UID
+	body.Buffer = bytes.Buffer{} // the request holds copies
 	return uid, e.Reviewer.Handle(r.Context(), req), nil
 }
 

@@ -144,6 +144,8 @@ func TestOnlyPostedJSONIsReviewed(t *testing.T) {
 			r.Header.Set("Content-Type", c.kind)
 			if answer := serve(w.endpoint(), r); answer.Code != c.status {
 				t.Errorf("status %d; want %d", answer.Code, c.status)
+			} else if closes := answer.Header().Get("Connection") == "close"; closes != (c.status != 200) {
+				t.Errorf("the connection is closed: %v", closes)
 			}
 		})
 	}

@@ -24,16 +24,20 @@ const (
 	smallBody = 1 << 20
 )
 
+// maxJudged bounds how many reviews are decoded and judged at once, however many processors there are:
+// a decoded one may take a few MiB more than its body.
+const maxJudged = 8
+
 // Limits bounds the memory that reviews take together: 64 bodies of up to 1 MiB and two of up to
-// MaxBody, of which as many as twice the processors are judged at a time. Room is taken as a body
-// arrives, not as it is announced, and no longer than one review may take.
+// MaxBody, of which as many as twice the processors, at most maxJudged, are decoded and judged at a time.
+// Room is taken as a body arrives, not as it is announced, and no longer than one review may take.
 type Limits struct{ small, large, judging chan struct{} }
 
 // NewLimits returns the shipped limits.
 func NewLimits() *Limits {
 	return &Limits{
 		small: make(chan struct{}, 64), large: make(chan struct{}, 2),
-		judging: make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
+		judging: make(chan struct{}, min(2*runtime.GOMAXPROCS(0), maxJudged)),
 	}
 }
 
@@ -52,6 +56,20 @@ func take(ctx context.Context, room chan struct{}) error {
 type body struct {
 	bytes.Buffer
 	held []chan struct{}
+}
+
+// beginning is where API servers write the uid.
+func (b *body) beginning() []byte { return b.Bytes()[:min(b.Len(), freeBody)] }
+
+// reserve makes room in the buffer for what a step may read, with as much more as ReadFrom wants to see
+// the end: else it doubles a buffer that is full.
+func (b *body) reserve(announced, limit int64) {
+	if announced < 0 || announced > limit {
+		announced = limit
+	}
+	if more := int(announced) - b.Len(); more > 0 {
+		b.Grow(more + bytes.MinRead)
+	}
 }
 
 // release gives the room back.
@@ -76,9 +94,7 @@ func (l *Limits) read(ctx context.Context, r *http.Request) (*body, error) {
 			}
 			b.held = append(b.held, step.room)
 		}
-		if announced := min(r.ContentLength, step.limit); announced > int64(b.Len()) {
-			b.Grow(int(announced) - b.Len())
-		}
+		b.reserve(r.ContentLength, step.limit)
 		end, err := b.fill(r.Body, step.limit)
 		if end || err != nil {
 			return b, err

@@ -3,6 +3,7 @@ package admit
 import (
 	"bytes"
 	"encoding/json"
+	"unicode/utf8"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,8 +16,15 @@ import (
 const reviewKind = "AdmissionReview"
 
 // parse reads an AdmissionReview: names as they are written, none twice. The error carries
-// Malformed.
+// Malformed or TooLarge.
 func parse(body []byte) (*admissionv1.AdmissionRequest, error) {
+	if err := countable(body); err != nil {
+		return nil, err
+	}
+	// check: Malformed: of a byte that is no text, decoding makes three, and two texts may become one
+	if !utf8.Valid(body) {
+		return nil, decision.Errorf(decision.Malformed, "the body is no UTF-8")
+	}
 	var review admissionv1.AdmissionReview
 	strict, err := kjson.UnmarshalStrict(body, &review, kjson.DisallowDuplicateFields)
 	// check: Malformed: what cannot be read must not pass for a request about nothing
