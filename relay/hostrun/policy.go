@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostwarrant/hostwarrant/api/record"
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/inforce"
-	"github.com/hostwarrant/hostwarrant/internal/ledger"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
@@ -120,7 +120,7 @@ func (s *PolicySource) remember(ctx context.Context) error {
 	if absent || l.Spec.Policy == nil {
 		return nil // nothing is remembered; what was read before still is
 	}
-	s.keeper.Remember(rememberedOf(l.Spec.Policy))
+	s.keeper.Remember(record.Policy(l.Spec.Policy))
 	if differs := s.keeper.AnchorDiffers(); differs != s.differs {
 		s.differs = differs
 		s.metrics.anchorDiffers(differs)
@@ -128,17 +128,6 @@ func (s *PolicySource) remember(ctx context.Context) error {
 			"anchor", s.anchor.Digest, "ledger", l.Spec.Policy.AnchorDigest, "clusterID", s.anchor.ClusterID)
 	}
 	return nil
-}
-
-func rememberedOf(l *v1alpha1.LedgerPolicy) ledger.Policy {
-	p := ledger.Policy{
-		Roots: []byte(l.Roots), AnchorDigest: string(l.AnchorDigest), RootVersion: int(l.RootVersion), RootDigest: string(l.RootDigest),
-		Version: int(l.Version), Digest: string(l.Digest),
-	}
-	for _, id := range l.ResetsUsed {
-		p.ResetsUsed = append(p.ResetsUsed, string(id))
-	}
-	return p
 }
 
 // report says loudly what became of an offer.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/hostwarrant/hostwarrant/api/record"
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
@@ -23,18 +24,10 @@ const (
 
 // policyOf converts what is remembered of policies; nothing where there is no record.
 func policyOf(l *v1alpha1.Ledger) ledger.Policy {
-	if l == nil || l.Spec.Policy == nil {
+	if l == nil {
 		return ledger.Policy{}
 	}
-	in := l.Spec.Policy
-	out := ledger.Policy{
-		Roots: []byte(in.Roots), AnchorDigest: string(in.AnchorDigest), RootVersion: int(in.RootVersion), RootDigest: string(in.RootDigest),
-		Version: int(in.Version), Digest: string(in.Digest),
-	}
-	for _, id := range in.ResetsUsed {
-		out.ResetsUsed = append(out.ResetsUsed, string(id))
-	}
-	return out
+	return record.Policy(l.Spec.Policy)
 }
 
 // recordOf is the record of p, made from the known one.

@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -17,18 +19,6 @@ func readLedger(u *unstructured.Unstructured) any {
 		return (*v1alpha1.LedgerSpec)(nil)
 	}
 	return &l.Spec
-}
-
-// policyOf converts what is remembered of policies.
-func policyOf(l *v1alpha1.LedgerPolicy) ledger.Policy {
-	p := ledger.Policy{
-		Roots: []byte(l.Roots), AnchorDigest: string(l.AnchorDigest), RootVersion: int(l.RootVersion), RootDigest: string(l.RootDigest),
-		Version: int(l.Version), Digest: string(l.Digest),
-	}
-	for _, id := range l.ResetsUsed {
-		p.ResetsUsed = append(p.ResetsUsed, string(id))
-	}
-	return p
 }
 
 // Mark is the highest version of a profile that was seen stored and verified.
@@ -50,16 +40,7 @@ func (s *Store) ResetUsed(id string) bool {
 		if l.Profile != nil && string(l.Profile.Reset) == id {
 			return true
 		}
-		if l.Policy != nil && contains(l.Policy.ResetsUsed, id) {
-			return true
-		}
-	}
-	return false
-}
-
-func contains(ids []v1alpha1.ResetID, id string) bool {
-	for _, used := range ids {
-		if string(used) == id {
+		if l.Policy != nil && slices.Contains(l.Policy.ResetsUsed, v1alpha1.ResetID(id)) {
 			return true
 		}
 	}

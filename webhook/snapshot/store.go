@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/hostwarrant/hostwarrant/api/record"
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
@@ -82,7 +83,7 @@ func (s *Store) putLedger(key string, value any) {
 	}
 	s.ledger.set(key, l)
 	if key == v1alpha1.LedgerPolicyName && l != nil && l.Policy != nil {
-		s.remember(policyOf(l.Policy))
+		s.remember(record.Policy(l.Policy))
 	}
 }
 
