@@ -33,20 +33,9 @@ const canaryEvery = 2 * time.Second
 
 func newControlWorld(t *testing.T) *controlWorld {
 	t.Helper()
-	lab.NeedLab(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	l, err := lab.New(ctx, lab.Options{Helper: shared.Helper()})
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the ends of the logs:\n%s", l.Logs(25))
-		}
-		must(t, l.Close())
-	})
-	cp, err := l.StartControlPlane(ctx, lab.ControlPlaneOptions{})
-	must(t, err)
+	ctx, l, cp := ownLab(t, lab.ControlPlaneOptions{})
 	i := &installation{cp: cp, root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519")}
+	var err error
 	i.product, err = product.Install(ctx, product.Options{
 		Lab: l, ControlPlane: cp, Roots: []byte(i.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{pool}, UpstreamCRDs: upstreamCRDs(t),
 	})

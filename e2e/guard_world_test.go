@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
@@ -27,19 +26,10 @@ type guardWorld struct {
 
 func newGuardWorld(t *testing.T) *guardWorld {
 	t.Helper()
-	lab.NeedLab(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	l, err := lab.New(ctx, lab.Options{Helper: shared.Helper()})
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the ends of the logs:\n%s", l.Logs(20))
-		}
-		must(t, l.Close())
-	})
+	ctx, l := emptyLab(t)
 	w := &guardWorld{static: filepath.Join(l.StateDir(), "static"), signer: testkit.NewSigner(t, "ed25519")}
 	must(t, os.Mkdir(w.static, 0o755))
+	var err error
 	w.cp, err = l.StartControlPlane(ctx, lab.ControlPlaneOptions{APIServerArgs: []string{"--admission-control-config-file=" + w.admissionConfiguration(t, l)}})
 	must(t, err)
 	_, err = product.Install(ctx, product.Options{

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -41,20 +40,9 @@ type bare struct {
 
 func newBare(t *testing.T) *bare {
 	t.Helper()
-	lab.NeedLab(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	l, err := lab.New(ctx, lab.Options{Helper: shared.Helper()})
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the ends of the logs:\n%s", l.Logs(10))
-		}
-		must(t, l.Close())
-	})
-	cp, err := l.StartControlPlane(ctx, lab.ControlPlaneOptions{})
-	must(t, err)
+	ctx, l, cp := ownLab(t, lab.ControlPlaneOptions{})
 	b := &bare{root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519")}
+	var err error
 	b.product, err = product.Install(ctx, product.Options{
 		Lab: l, ControlPlane: cp, Roots: []byte(b.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{"pool"}, UpstreamCRDs: upstreamCRDs(t),
 	})

@@ -55,21 +55,10 @@ type operationsWorld struct {
 
 func newOperationsWorld(t *testing.T) *operationsWorld {
 	t.Helper()
-	lab.NeedLab(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	l, err := lab.New(ctx, lab.Options{Helper: shared.Helper()})
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the ends of the logs:\n%s", l.Logs(20))
-		}
-		must(t, l.Close())
-	})
-	cp, err := l.StartControlPlane(ctx, lab.ControlPlaneOptions{Audit: true})
-	must(t, err)
+	ctx, l, cp := ownLab(t, lab.ControlPlaneOptions{Audit: true})
 	i := &installation{cp: cp, root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519")}
 	i.document = policyDocument(t, 1, i.signer)
+	var err error
 	i.product, err = product.Install(ctx, product.Options{
 		Lab: l, ControlPlane: cp, Roots: []byte(i.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{pool}, UpstreamCRDs: upstreamCRDs(t),
 	})

@@ -41,21 +41,9 @@ type courierWorld struct {
 
 func newCourierWorld(t *testing.T) *courierWorld {
 	t.Helper()
-	lab.NeedLab(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
 	w := &courierWorld{keys: filepath.Join(t.TempDir(), "keys"), login: testkit.NewSigner(t, "ed25519")}
-	l, err := lab.New(ctx, lab.Options{Helper: shared.Helper()})
-	must(t, err)
-	w.lab = l
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the ends of the logs:\n%s", l.Logs(20))
-		}
-		must(t, l.Close())
-	})
-	w.cp, err = l.StartControlPlane(ctx, lab.ControlPlaneOptions{})
-	must(t, err)
+	ctx, l, cp := ownLab(t, lab.ControlPlaneOptions{})
+	w.lab, w.cp = l, cp
 	w.client = newClient(t, w.cp)
 	w.command(t, "init", w.keys, "--cluster", "lab="+w.cp.RESTConfig().Host, "--namespace", pool)
 	roots, err := os.ReadFile(filepath.Join(w.keys, "root.pub"))
