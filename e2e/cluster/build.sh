@@ -3,13 +3,21 @@
 # into a cache directory keyed by what goes into it, once, and prints that directory.
 # Progress goes to stderr: a cold build takes minutes and must not look hung.
 # With --print it builds nothing: it prints the directory, or fails when it is not built.
+# With --module DIR it builds the tools of the go.mod in that directory instead.
 set -eu
-cd "$(dirname "$0")"
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=hack/cached-build.sh
+. "$here/../../hack/cached-build.sh"
+print=
 case "$#,${1-}" in
-0,) print= ;;
-1,--print) print=yes ;;
+0,) cd "$here" ;;
+1,--print)
+	print=yes
+	cd "$here"
+	;;
+2,--module) cd "$2" ;;
 *)
-	echo "usage: build.sh [--print]" >&2
+	echo "usage: build.sh [--print | --module DIR]" >&2
 	exit 2
 	;;
 esac
@@ -22,8 +30,7 @@ stamp=k8s.io/component-base/version
 ldflags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor -X $stamp.gitTreeState=clean"
 
 key=$({ cat go.mod go.sum; go version; echo "$ldflags"; } | sha256sum | cut -c1-16)
-cache=${HOSTWARRANT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hostwarrant}/control-plane
-bin=$cache/$key
+bin=$cached_root/control-plane/$key
 if [ "$print" ]; then
 	[ -d "$bin" ] || {
 		echo "control plane: not built yet in $bin" >&2
@@ -32,36 +39,13 @@ if [ "$print" ]; then
 	echo "$bin"
 	exit 0
 fi
-mkdir -p "$cache"
 
-exec 9>"$cache/lock"
-flock 9 # two builds at once would only slow each other down
-if [ ! -d "$bin" ]; then
-	work=$(mktemp -d "$cache/build.XXXXXX")
-	progress=
-	finish() {
-		[ -z "$progress" ] || kill "$progress" 2>/dev/null || :
-		rm -rf "$work"
-	}
-	trap finish EXIT
-	trap 'exit 130' INT TERM
-	echo "control plane: building Kubernetes $version and etcd from source into $bin (about 5 minutes, once)" >&2
-	: >"$work/log"
-	(
-		exec 9>&-
-		while sleep 20; do
-			echo "control plane: $(wc -l <"$work/log") packages compiled" >&2
-		done
-	) >&2 &
-	progress=$!
+# build is what cached_build calls.
+build() {
 	for tool in $(go list tool); do
 		name=${tool##*/}
 		[ "$tool" != go.etcd.io/etcd/server/v3 ] || name=etcd
-		CGO_ENABLED=0 go build -v -trimpath -buildvcs=false -ldflags "$ldflags" -o "$work/bin/$name" "$tool" 2>>"$work/log" || {
-			tail -n 20 "$work/log" >&2
-			exit 1
-		}
+		CGO_ENABLED=0 go build -v -trimpath -buildvcs=false -ldflags "$ldflags" -o "$work/bin/$name" "$tool" 2>>"$work/log" || return 1
 	done
-	mv "$work/bin" "$bin"
-fi
-echo "$bin"
+}
+cached_build 'control plane' "$bin" "Kubernetes $version and etcd from source"
