@@ -10,17 +10,14 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/inforce"
 )
 
-// maxAnchorFile is far above a list of root keys, and a guard against a wrong file.
-const maxAnchorFile = 1 << 20
-
 // readAnchor reads what this relay was given out of band: the root keys and the
 // cluster's id. It is read once: an anchor that changes needs a new process.
 func readAnchor(dir string) (inforce.Anchor, error) {
-	text, err := readFile(filepath.Join(dir, "roots"))
+	text, err := readFile(filepath.Join(dir, inforce.RootsFile))
 	if err != nil {
 		return inforce.Anchor{}, err
 	}
-	id, err := readFile(filepath.Join(dir, "cluster-id"))
+	id, err := readFile(filepath.Join(dir, inforce.ClusterIDFile))
 	if err != nil {
 		return inforce.Anchor{}, err
 	}
@@ -36,8 +33,8 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the anchor: %w", err)
 	}
-	if info.Size() > maxAnchorFile {
-		return nil, fmt.Errorf("%s is longer than %d bytes", path, maxAnchorFile)
+	if info.Size() > inforce.MaxAnchorFile {
+		return nil, fmt.Errorf("%s is longer than %d bytes", path, inforce.MaxAnchorFile)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

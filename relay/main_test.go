@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/hostwarrant/hostwarrant/internal/inforce"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -48,7 +49,7 @@ func TestReadAnchor(t *testing.T) {
 		"no root":         {"# none\n", "prod-1\n", "roots"},
 		"no cluster id":   {root.Line, "\n", "cluster-id"},
 		"two cluster ids": {root.Line, "prod-1\nprod-2\n", "cluster-id"},
-		"a large file":    {strings.Repeat("#\n", maxAnchorFile), "prod-1", "longer than"},
+		"a large file":    {strings.Repeat("#\n", inforce.MaxAnchorFile), "prod-1", "longer than"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

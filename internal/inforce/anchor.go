@@ -5,6 +5,15 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
+// Files of an anchor's directory, and keys of the ConfigMap that is mounted there.
+const (
+	RootsFile     = "roots"
+	ClusterIDFile = "cluster-id"
+)
+
+// MaxAnchorFile bounds what is read of each, in bytes: 16 root keys of RSA 16384 are 45 KiB.
+const MaxAnchorFile = 64 << 10
+
 // Anchor is what the operator installed: which root keys to believe, and which cluster this is.
 type Anchor struct {
 	verify.Anchor

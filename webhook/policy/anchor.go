@@ -9,26 +9,17 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/inforce"
 )
 
-// Files of the anchor directory, and keys of the ConfigMap that is mounted there.
-const (
-	rootsFile     = "roots"
-	clusterIDFile = "cluster-id"
-)
-
-// maxAnchorFile bounds what is read: 16 root keys of RSA 16384 are 45 KiB.
-const maxAnchorFile = 64 << 10
-
 // Anchor is what the operator installed: which root keys to believe, and which cluster this is.
 type Anchor = inforce.Anchor
 
 // LoadAnchor reads the anchor directory. It is read once: an anchor that changes has no effect before
 // the next start, and is compared with the pinned one then.
 func LoadAnchor(dir string) (Anchor, error) {
-	roots, err := readBounded(filepath.Join(dir, rootsFile), maxAnchorFile)
+	roots, err := readBounded(filepath.Join(dir, inforce.RootsFile), inforce.MaxAnchorFile)
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor: %v", err)
 	}
-	id, err := readBounded(filepath.Join(dir, clusterIDFile), maxAnchorFile)
+	id, err := readBounded(filepath.Join(dir, inforce.ClusterIDFile), inforce.MaxAnchorFile)
 	if err != nil {
 		return Anchor{}, fmt.Errorf("reading the anchor: %v", err)
 	}

@@ -188,7 +188,7 @@ func TestAnchorIsReadStrictly(t *testing.T) {
 		"an id with a space":       {root.Line, "prod 1\n", "no cluster id"},
 		"two ids":                  {root.Line, "prod-1\nprod-2\n", "no cluster id"},
 		"an id in capitals":        {root.Line, "PROD\n", "no cluster id"},
-		"larger than any roots":    {strings.Repeat("#\n", maxAnchorFile), "prod-1\n", "larger than"},
+		"larger than any roots":    {strings.Repeat("#\n", inforce.MaxAnchorFile), "prod-1\n", "larger than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/webhook/snapshot"
 )
 
 // Kind is a kind that is judged again.
@@ -78,15 +79,12 @@ func NewAPI(config *rest.Config, client *http.Client, mapper meta.RESTMapper) (*
 
 // path is where a kind is served.
 func (a *API) path(k Kind, namespace string) (string, error) {
-	mapping, err := a.mapper.RESTMapping(k.GroupKind, k.Prefer)
-	if meta.IsNoMatchError(err) {
-		mapping, err = a.mapper.RESTMapping(k.GroupKind)
-	}
-	if meta.IsNoMatchError(err) {
-		return "", ErrNotServed
-	}
+	mapping, err := snapshot.Served(a.mapper, k.GroupKind, k.Prefer)
 	if err != nil {
 		return "", err
+	}
+	if mapping == nil {
+		return "", ErrNotServed
 	}
 	at := path.Join("/apis", mapping.Resource.Group, mapping.Resource.Version)
 	if namespace != "" {

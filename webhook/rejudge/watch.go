@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/hostwarrant/hostwarrant/webhook/snapshot"
 )
 
 // changeOf is what an informer told of a change.
@@ -84,11 +86,8 @@ func (w *Watch) follow(ctx context.Context, k Kind) {
 }
 
 func (w *Watch) register(ctx context.Context, k Kind) bool {
-	mapping, err := w.Mapper.RESTMapping(k.GroupKind, k.Prefer)
-	if meta.IsNoMatchError(err) {
-		mapping, err = w.Mapper.RESTMapping(k.GroupKind)
-	}
-	if err != nil {
+	mapping, err := snapshot.Served(w.Mapper, k.GroupKind, k.Prefer)
+	if err != nil || mapping == nil {
 		return false
 	}
 	u := &unstructured.Unstructured{}

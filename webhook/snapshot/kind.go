@@ -77,14 +77,14 @@ func (k *kind) look() {
 // watch finds the version that is served, and follows the kind until ctx ends.
 func (s *Store) watch(ctx context.Context, k *kind) {
 	for {
-		version, err := s.served(k)
+		mapping, err := Served(s.mapper, k.GroupKind, k.prefer)
 		switch {
 		case err != nil:
 			s.log.Warn("finding a kind; nothing is decided until it is known", "kind", k.Kind, "error", err)
-		case version == "":
+		case mapping == nil:
 			k.become(absent, "")
 		default:
-			if s.follow(ctx, k, version) {
+			if s.follow(ctx, k, mapping.GroupVersionKind.Version) {
 				<-ctx.Done()
 				return
 			}
@@ -98,20 +98,17 @@ func (s *Store) watch(ctx context.Context, k *kind) {
 	}
 }
 
-// served is the version of a kind to read: the one whose fields we know, else what the cluster
-// prefers, "" where it serves none. An error is no answer.
-func (s *Store) served(k *kind) (string, error) {
-	mapping, err := s.mapper.RESTMapping(k.GroupKind, k.prefer)
+// Served is where a kind is to be read: in the version whose fields we know, else in the one that the
+// cluster prefers; nil where it serves none. An error is no answer.
+func Served(mapper meta.RESTMapper, kind schema.GroupKind, prefer string) (*meta.RESTMapping, error) {
+	mapping, err := mapper.RESTMapping(kind, prefer)
 	if meta.IsNoMatchError(err) {
-		mapping, err = s.mapper.RESTMapping(k.GroupKind)
+		mapping, err = mapper.RESTMapping(kind)
 	}
 	if meta.IsNoMatchError(err) {
-		return "", nil
+		return nil, nil
 	}
-	if err != nil {
-		return "", err
-	}
-	return mapping.GroupVersionKind.Version, nil
+	return mapping, err
 }
 
 // follow starts the informer and waits until every stored object was handed over.
