@@ -116,10 +116,7 @@ func certManager(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command(filepath.Join(testkit.Root(t), "e2e", "certmanager", "build.sh"), "--print").Output()
 	if err != nil {
-		if testkit.Required() {
-			t.Fatal("cert-manager is not built: run e2e/certmanager/build.sh")
-		}
-		t.Skip("cert-manager is not built: run e2e/certmanager/build.sh")
+		testkit.Missing(t, "cert-manager is not built: run e2e/certmanager/build.sh")
 	}
 	return strings.TrimSpace(string(out))
 }

@@ -51,7 +51,7 @@ func guardProfileShape(t *testing.T, w *guardWorld) {
 		all["join"] = signature
 		return all
 	}
-	const noSignature = "a signature is no armored SSH signature"
+	const noSignature = "a signature is no armored SSH signature: spec.signatures.join"
 	long := join(func(s string) string { return s + strings.Repeat("#", 300_000) })
 	noJoin := scripts()
 	delete(noJoin, "join")

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // streaming is an API server that answers watches as WatchList has it: every stored object as an
@@ -121,11 +122,11 @@ func peakResident(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		t.Skipf("no /proc: %v", err)
+		testkit.Missing(t, "needs /proc: %v", err)
 	}
 	found := regexp.MustCompile(`VmHWM:\s+([0-9]+) kB`).FindSubmatch(text)
 	if found == nil {
-		t.Skip("the kernel does not say")
+		testkit.Missing(t, "needs VmHWM in /proc/self/status (Linux)")
 	}
 	n, err := strconv.Atoi(string(found[1]))
 	if err != nil {
