@@ -140,7 +140,7 @@ func stands(t *object.TrustPolicy, roots *trustpolicy.Roots, path string) (*trus
 	}
 	// check: PolicyUnsigned: what nobody signed is a draft, and is not renewed but signed
 	if len(t.Signatures) == 0 {
-		return nil, decision.Errorf(decision.PolicyUnsigned, "nobody signed this policy").Try("hostwarrant policy sign FILE --key ROOT")
+		return nil, decision.Errorf(decision.PolicyUnsigned, "nobody signed this policy").Try("hostwarrant policy sign -i FILE --key ROOT")
 	}
 	for i, armored := range t.Signatures {
 		at := fmt.Sprintf("signatures[%d]", i)
@@ -150,7 +150,7 @@ func stands(t *object.TrustPolicy, roots *trustpolicy.Roots, path string) (*trus
 		}
 		// check: SignatureInvalid: a change that nobody signed must not pass for a renewal
 		if err := signature.Verify(trustpolicy.Namespace, []byte(t.Document)); err != nil {
-			return nil, decision.From(err).At(at).Try("the document was edited since: hostwarrant policy sign FILE --key ROOT --replace")
+			return nil, decision.From(err).At(at).Try("the document was edited since: hostwarrant policy sign -i FILE --key ROOT --replace")
 		}
 	}
 	return trustpolicy.ReadUnverified([]byte(t.Document))

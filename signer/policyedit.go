@@ -47,7 +47,7 @@ func editDocument(document string, edits []scalarEdit) (string, error) {
 func cannotEdit(field string) error {
 	return &failure{
 		code: exitUndecided, err: fmt.Errorf("%s is written in a way that cannot be edited in place", field),
-		hint: "edit version, issued and expires yourself, then: hostwarrant policy sign FILE --key ROOT --replace",
+		hint: "edit version, issued and expires yourself, then: hostwarrant policy sign -i FILE --key ROOT --replace",
 	}
 }
 

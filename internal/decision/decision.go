@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -155,7 +156,7 @@ func (e *Error) Try(hint string) *Error {
 
 // Denied is the answer for an object that failed with e.
 func (e *Error) Denied(kind, name string) Decision {
-	return Decision{Outcome: Deny, Reason: e.Reason, Kind: kind, Name: name, Where: e.Where, What: e.What, Hint: e.Hint}
+	return Decision{Outcome: Deny, Reason: e.Reason, Kind: kind, Name: name, Where: e.Where, What: e.What, Hint: cmp.Or(e.Hint, usualHint(e.Reason))}
 }
 
 // From returns err as an Error; one that carries no Reason becomes Internal,

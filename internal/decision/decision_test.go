@@ -54,6 +54,25 @@ func TestMessage(t *testing.T) {
 	}
 }
 
+// A rule that names no next command gives the usual one of its Reason, and its own goes before that.
+func TestADenialNamesWhatToDoNext(t *testing.T) {
+	for reason, want := range map[decision.Reason]string{
+		decision.Malformed:         "mend it, then see: hostwarrant verify FILE --policy POLICY --root ROOTS",
+		decision.TooLarge:          "mend it, then see: hostwarrant verify FILE --policy POLICY --root ROOTS",
+		decision.StatementRejected: "hostwarrant help statement tells the rules",
+		decision.KindMismatch:      "compare the webhook configuration with the shipped one",
+		decision.Internal:          "look at the program's log",
+	} {
+		refusal := decision.Errorf(reason, "what is wrong")
+		if got := refusal.Denied("SSHHost", "h").Hint; got != want {
+			t.Errorf("%s hints at %q, want %q", reason, got, want)
+		}
+		if got := refusal.Try("its own").Denied("SSHHost", "h").Hint; got != "its own" {
+			t.Errorf("%s with a hint of its own hints at %q", reason, got)
+		}
+	}
+}
+
 func TestMessageStaysShortAndKeepsItsHint(t *testing.T) {
 	long := strings.Repeat("ä", 2000)
 	d := decision.Decision{Reason: decision.BytesChanged, Kind: "SSHJoinProfile", Name: long, Where: long, What: long, Hint: "do this"}

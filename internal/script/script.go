@@ -35,17 +35,18 @@ const MaxCharacters = 262144
 // Check refuses a script whose run bytes could differ from its signed bytes.
 // The error carries TooLarge, Malformed or TemplateFound.
 func Check(script []byte) error {
+	const mend = "mend the script, then: hostwarrant sign -i FILE --key KEY"
 	// check: TooLarge: the API server would refuse it, and work must be bounded
 	if n := utf8.RuneCount(script); n > MaxCharacters {
-		return decision.Errorf(decision.TooLarge, "script has %d characters, more than %d", n, MaxCharacters)
+		return decision.Errorf(decision.TooLarge, "script has %d characters, more than %d", n, MaxCharacters).Try(mend)
 	}
 	// check: Malformed: an API server replaces invalid UTF-8, so the stored bytes would not be the signed ones
 	if !utf8.Valid(script) {
-		return decision.Errorf(decision.Malformed, "script is not UTF-8 at %s", position(script, invalidAt(script)))
+		return decision.Errorf(decision.Malformed, "script is not UTF-8 at %s", position(script, invalidAt(script))).Try(mend)
 	}
 	// check: Malformed: bash drops NUL, so the bytes that run are not the bytes that were signed
 	if at := bytes.IndexByte(script, 0); at >= 0 {
-		return decision.Errorf(decision.Malformed, "script has a NUL byte at %s", position(script, at))
+		return decision.Errorf(decision.Malformed, "script has a NUL byte at %s", position(script, at)).Try(mend)
 	}
 	// check: TemplateFound: upstream renders templates, so the bytes that run would not be the signed ones
 	if at := bytes.Index(script, []byte("{{")); at >= 0 {

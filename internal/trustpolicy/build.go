@@ -69,6 +69,9 @@ func parseTime(field, text string) (time.Time, error) {
 	t, err := time.Parse(layout, text)
 	// check: PolicyMalformed: Go takes fractions that the layout does not have; other readers would see another time, or none
 	if err != nil || t.Format(layout) != text {
+		if text == "" {
+			return time.Time{}, malformed("%s is missing: a time like %q", field, "2026-11-29T00:00:00Z")
+		}
 		return time.Time{}, malformed("%s: %.40q is not a time like %q", field, text, "2026-11-29T00:00:00Z")
 	}
 	return t, nil

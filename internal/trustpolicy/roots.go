@@ -136,5 +136,5 @@ func (r *Roots) same(o *Roots) bool {
 }
 
 func malformed(format string, args ...any) *decision.Error {
-	return decision.Errorf(decision.PolicyMalformed, format, args...)
+	return decision.Errorf(decision.PolicyMalformed, format, args...).Try("hostwarrant help trust-policy tells the format; a mended document is signed again")
 }

@@ -47,7 +47,7 @@ func (d *document) mode(p *Policy) error {
 	}
 	// check: PolicyMalformed: a trial without an end would never enforce
 	if p.warnUntil.After(p.Issued.Add(maxWarn)) {
-		return malformed("warnUntil may be at most 30 days after issued")
+		return malformed("warnUntil may be at most 30 days after issued, which is %s", p.Issued.Format(layout))
 	}
 	return nil
 }

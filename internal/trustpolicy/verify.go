@@ -68,7 +68,8 @@ func Authenticate(s Signed, anchor *Roots) (*Policy, error) {
 	}
 	// check: PolicyUnsigned: a policy of an older root generation must not come back with it
 	if p.RootVersion != roots.Version {
-		return nil, decision.Errorf(decision.PolicyUnsigned, "rootVersion is %d, but the roots here have version %d", p.RootVersion, roots.Version)
+		return nil, decision.Errorf(decision.PolicyUnsigned, "rootVersion is %d, but the roots here have version %d", p.RootVersion, roots.Version).
+			Try("set rootVersion, then: hostwarrant policy sign -i FILE --key ROOT")
 	}
 	p.generations, p.links = generations, links
 	return p, nil
@@ -103,7 +104,7 @@ func checkSignatures(s Signed, roots *Roots) error {
 	// check: PolicyUnsigned: whoever can write the object must not be able to say who may vouch
 	if len(signed) < roots.Threshold {
 		return decision.Errorf(decision.PolicyUnsigned, "%d of %d needed root keys signed this policy", len(signed), roots.Threshold).
-			Try("hostwarrant policy sign FILE --key ROOT")
+			Try("hostwarrant policy sign -i FILE --key ROOT")
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func remedy(reason decision.Reason) string {
 	if reason == decision.NewlineChanged {
 		return "write spec.document as a block scalar that keeps its final newline (|)"
 	}
-	return "hostwarrant policy sign FILE --key ROOT"
+	return "hostwarrant policy sign -i FILE --key ROOT"
 }
 
 // inForce checks what depends on the reader: its cluster and its clock.

@@ -88,14 +88,13 @@ func refusal(d decision.Decision) Answer { return Answer{OutcomeDeny, d} }
 
 // judgeable refuses what no rule here judges.
 func judgeable(r Request) *decision.Error {
-	const hint = "compare the webhook configuration with the shipped one"
 	// check: KindMismatch: what no rule judges must not pass because nothing objected
 	if !slices.Contains(Kinds(), r.Kind) {
-		return decision.Errorf(decision.KindMismatch, "no rule judges the kind %.60q", r.Kind).Try(hint)
+		return decision.Errorf(decision.KindMismatch, "no rule judges the kind %.60q", r.Kind)
 	}
 	// check: KindMismatch: an operation that no rule judges must not pass because nothing objected
 	if !slices.Contains([]Operation{Create, Update, Delete}, r.Operation) {
-		return decision.Errorf(decision.KindMismatch, "no rule judges the operation %.20q", r.Operation).Try(hint)
+		return decision.Errorf(decision.KindMismatch, "no rule judges the operation %.20q", r.Operation)
 	}
 	return nil
 }

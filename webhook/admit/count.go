@@ -39,7 +39,8 @@ func countable(body []byte) error {
 	}
 	// check: TooLarge: readers that descend must not run out of stack
 	if deepest > maxDepth {
-		return decision.Errorf(decision.TooLarge, "the review is nested more than %d deep", maxDepth)
+		return decision.Errorf(decision.TooLarge, "the review is nested more than %d deep", maxDepth).
+			Try("take out of the object what is nested so deep")
 	}
 	return nil
 }

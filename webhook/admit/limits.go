@@ -117,7 +117,7 @@ func (b *body) fill(from io.Reader, limit int64) (end bool, _ error) {
 	}
 	// check: Malformed: half a body is none
 	if err != nil {
-		return false, decision.Errorf(decision.Malformed, "the body broke off after %d bytes: %v", b.Len(), err)
+		return false, decision.Errorf(decision.Malformed, "the body broke off after %d bytes: %v", b.Len(), err).Try("try again")
 	}
 	return false, nil
 }

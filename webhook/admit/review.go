@@ -15,6 +15,11 @@ import (
 // reviewKind is what an API server posts.
 const reviewKind = "AdmissionReview"
 
+// unreadable is what an API server does not send.
+func unreadable(format string, args ...any) *decision.Error {
+	return decision.Errorf(decision.Malformed, format, args...).Try("no API server sends that: look at what stands between it and the webhook")
+}
+
 // parse reads an AdmissionReview: names as they are written, none twice. The error carries
 // Malformed or TooLarge.
 func parse(body []byte) (*admissionv1.AdmissionRequest, error) {
@@ -23,25 +28,25 @@ func parse(body []byte) (*admissionv1.AdmissionRequest, error) {
 	}
 	// check: Malformed: of a byte that is no text, decoding makes three, and two texts may become one
 	if !utf8.Valid(body) {
-		return nil, decision.Errorf(decision.Malformed, "the body is no UTF-8")
+		return nil, unreadable("the body is no UTF-8")
 	}
 	var review admissionv1.AdmissionReview
 	strict, err := kjson.UnmarshalStrict(body, &review, kjson.DisallowDuplicateFields)
 	// check: Malformed: what cannot be read must not pass for a request about nothing
 	if err != nil {
-		return nil, decision.Errorf(decision.Malformed, "the body is no JSON review: %.120s", err)
+		return nil, unreadable("the body is no JSON review: %.120s", err)
 	}
 	// check: Malformed: of two values under one name, the API server and we could each take another
 	if len(strict) > 0 {
-		return nil, decision.Errorf(decision.Malformed, "the review is ambiguous: %.120s", strict[0])
+		return nil, unreadable("the review is ambiguous: %.120s", strict[0])
 	}
 	// check: Malformed: a review of another version, or another object, may mean its fields otherwise
 	if review.Kind != reviewKind || review.APIVersion != admissionv1.SchemeGroupVersion.String() {
-		return nil, decision.Errorf(decision.Malformed, "the body is a %.60q of %.60q, not an %s of %s", review.Kind, review.APIVersion, reviewKind, admissionv1.SchemeGroupVersion)
+		return nil, unreadable("the body is a %.60q of %.60q, not an %s of %s", review.Kind, review.APIVersion, reviewKind, admissionv1.SchemeGroupVersion)
 	}
 	// check: Malformed: an answer without the request's uid is taken for no answer
 	if review.Request == nil || review.Request.UID == "" {
-		return nil, decision.Errorf(decision.Malformed, "the review holds no request with a uid")
+		return nil, unreadable("the review holds no request with a uid")
 	}
 	return review.Request, complete(review.Request)
 }
@@ -50,11 +55,11 @@ func parse(body []byte) (*admissionv1.AdmissionRequest, error) {
 func complete(req *admissionv1.AdmissionRequest) error {
 	// check: Malformed: an empty object has nothing against it
 	if req.Operation != admissionv1.Delete && !isObject(req.Object.Raw) {
-		return decision.Errorf(decision.Malformed, "the request holds no object").At("request.object")
+		return unreadable("the request holds no object").At("request.object")
 	}
 	// check: Malformed: an update is exempt by what was stored before, and a deletion judged by it
 	if req.Operation != admissionv1.Create && !isObject(req.OldObject.Raw) {
-		return decision.Errorf(decision.Malformed, "the request holds no old object").At("request.oldObject")
+		return unreadable("the request holds no old object").At("request.oldObject")
 	}
 	return nil
 }

@@ -112,13 +112,11 @@ func known(req *admissionv1.AdmissionRequest) error {
 	}[req.Kind.Kind]
 	// check: KindMismatch: what no rule judges must not pass because nothing objected
 	if !ok || req.Kind.Group != group {
-		return decision.Errorf(decision.KindMismatch, "no rule judges the kind %.60q of group %.60q", req.Kind.Kind, req.Kind.Group).
-			Try("compare the webhook configuration with the shipped one")
+		return decision.Errorf(decision.KindMismatch, "no rule judges the kind %.60q of group %.60q", req.Kind.Kind, req.Kind.Group)
 	}
 	// check: KindMismatch: what a sub-resource writes is not what its object holds
 	if req.SubResource != "" {
-		return decision.Errorf(decision.KindMismatch, "no rule judges the sub-resource %.60q", req.SubResource).
-			Try("compare the webhook configuration with the shipped one")
+		return decision.Errorf(decision.KindMismatch, "no rule judges the sub-resource %.60q", req.SubResource)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func New(registry prometheus.Registerer, now func() time.Time) (*Metrics, error)
 		now: now,
 		decisions: counters("decisions_total", "Admission decisions by kind, outcome (allow, deny, warn, exempt, waive) and reason. Dry runs and canaries are not counted.",
 			"kind", "outcome", "reason"),
-		canary: counters("canary_answered_total", "Canaries that were refused, as they must be, by kind.", "kind"),
+		canary: counters("canary_total", "Canaries that were refused, as they must be, by kind.", "kind"),
 		unread: counters("reviews_unread_total", "Requests that were refused before anything was judged, by reason.", "reason"),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: prefix + "decision_seconds",
