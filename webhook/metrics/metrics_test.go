@@ -58,8 +58,8 @@ func TestDecisionsAreCountedInBoundedSeries(t *testing.T) {
 		"hostwarrant_policy_expiry_timestamp_seconds":                             float64(time.Date(2027, 5, 29, 0, 0, 0, 0, time.UTC).Unix()),
 		"hostwarrant_policy_reload_refused_total":                                 1,
 		"hostwarrant_policy_expires_in_seconds":                                   float64(time.Date(2027, 5, 29, 0, 0, 0, 0, time.UTC).Unix() - testkit.Now().Unix()),
-		"hostwarrant_canary_total kind=SSHHost":                          1,
-		"hostwarrant_canary_total kind=other":                            1,
+		"hostwarrant_canary_total kind=SSHHost":                                   1,
+		"hostwarrant_canary_total kind=other":                                     1,
 		"hostwarrant_reviews_unread_total reason=TooLarge":                        1,
 		"hostwarrant_anchor_differs":                                              1,
 	}
