@@ -34,7 +34,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.anchor, "anchor", "", "directory with the files roots and cluster-id (required)")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; without it KUBECONFIG, then the pod's service account")
 	flags.StringVar(&o.secret, "serving-secret", "hostwarrant-system/hostwarrant-webhook-ca", "namespace/name of the Secret that holds the serving CA")
-	flags.StringVar(&o.healthAddress, "health-address", ":8081", "where /healthz, /readyz and /policyz are served")
+	flags.StringVar(&o.healthAddress, "health-address", ":8081", "where /healthz and /readyz are served, and by serve /policyz")
 	flags.StringVar(&o.metricsAddress, "metrics-address", ":8080", "where /metrics is served")
 }
 

@@ -6,19 +6,23 @@ import (
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/inforce"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
 
 // Report is what /policyz shows: enough to compare replicas, nothing of the policy's body and no keys.
 type Report struct {
-	InForce     bool       `json:"inForce"`
-	Digest      string     `json:"digest,omitempty"`
-	Mode        string     `json:"mode,omitempty"`
-	Version     int        `json:"version,omitempty"`
-	RootVersion int        `json:"rootVersion,omitempty"`
-	Issued      *time.Time `json:"issued,omitempty"`
-	Expires     *time.Time `json:"expires,omitempty"`
-	Signers     int        `json:"signers"`
-	Revoked     int        `json:"revokedSigners"`
+	InForce     bool   `json:"inForce"`
+	Digest      string `json:"digest,omitempty"`
+	Mode        string `json:"mode,omitempty"`
+	Version     int    `json:"version,omitempty"`
+	RootVersion int    `json:"rootVersion,omitempty"`
+	// WarnUntil is when mode warn ends by itself.
+	WarnUntil  *time.Time `json:"warnUntil,omitempty"`
+	Issued     *time.Time `json:"issued,omitempty"`
+	Expires    *time.Time `json:"expires,omitempty"`
+	Signers    int        `json:"signers"`
+	Revoked    int        `json:"revokedSigners"`
+	Exceptions Exceptions `json:"exceptions"`
 	// NotReady says why nothing but refusals can be decided, "" where something can.
 	NotReady    string           `json:"notReady,omitempty"`
 	Anchor      AnchorInfo       `json:"anchor"`
@@ -26,6 +30,34 @@ type Report struct {
 	LastRefusal *inforce.Refusal `json:"lastRefusal,omitempty"`
 	// Snapshot tells what else decisions are made by, by kind. The program fills it in.
 	Snapshot any `json:"snapshot,omitempty"`
+}
+
+// Exceptions counts the entries of a policy that let something through until a date which is ahead.
+type Exceptions struct {
+	Unguarded int `json:"unguarded"`
+	RawHosts  int `json:"rawHosts"`
+	Waivers   int `json:"waivers"`
+}
+
+func exceptions(p *trustpolicy.Policy, now time.Time) (e Exceptions) {
+	for _, u := range p.Unguarded {
+		e.Unguarded += ahead(u.Until, now)
+	}
+	for _, raw := range p.Hosts.Raw {
+		e.RawHosts += ahead(raw.Until, now)
+	}
+	for _, w := range p.Waivers {
+		e.Waivers += ahead(w.Expires, now)
+	}
+	return e
+}
+
+// ahead is 1 for what has not ended at now.
+func ahead(end, now time.Time) int {
+	if now.Before(end) {
+		return 1
+	}
+	return 0
 }
 
 // LedgerInfo is what the cluster remembers. Where its anchorDigest is not the anchor's digest,
@@ -66,7 +98,11 @@ func (h *Holder) Report(now time.Time) Report {
 	}
 	r.InForce = r.NotReady == ""
 	r.Digest, r.Mode, r.Version, r.RootVersion = p.Digest, string(p.Mode(now)), p.Version, p.RootVersion
-	r.Issued, r.Expires = &p.Issued, &p.Expires
+	r.Issued, r.Expires, r.Exceptions = &p.Issued, &p.Expires, exceptions(p, now)
+	if p.Mode(now) == trustpolicy.Warn {
+		until := p.WarnUntil()
+		r.WarnUntil = &until
+	}
 	for _, s := range p.Signers {
 		r.Signers++
 		if p.Revoked(s.Key) {
