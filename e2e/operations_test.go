@@ -145,6 +145,10 @@ func TestDocumentedOperations(t *testing.T) {
 			}
 		}
 		within(t, recoveryLimit, "the alarm", func() bool { return strings.HasPrefix(w.inPath(t), "False ") })
+		eventually(t, "kubectl describe to show the alarm", func() bool {
+			_, events, _ := strings.Cut(w.succeeds(t, nil, "describe", "trustpolicy", "cluster").Stdout, "\nEvents:")
+			return strings.Contains(events, "admission is not shown to be in the path")
+		})
 		w.stays(t)
 		if got := w.inPath(t); !strings.HasPrefix(got, "False ") {
 			t.Errorf("the alarm went off by itself: %s", got)

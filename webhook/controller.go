@@ -52,7 +52,7 @@ func (c *controller) parts() ([]manager.Runnable, error) {
 		Holder: t.policies, Cache: m.GetCache(), Log: c.log,
 		Identify: clusterUID(m.GetAPIReader()), LedgerRead: t.stored.LedgerRead,
 	}
-	events := &notice.Events{Client: m.GetClient(), Log: c.log, Now: time.Now}
+	events := &notice.Events{Client: m.GetClient(), Reader: m.GetAPIReader(), Log: c.log, Now: time.Now}
 	conditions := &notice.Conditions{Client: m.GetClient(), Reader: m.GetAPIReader(), Now: time.Now}
 	scanner, err := c.scanner(t, events, conditions)
 	if err != nil {

@@ -12,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/object"
 )
 
 // component is who reports.
@@ -24,6 +26,8 @@ const maxMessage = 1024
 // Events writes events. Its zero value writes nothing.
 type Events struct {
 	Client client.Client
+	// Reader finds the trust policy's UID. It must not be a cache: that would hold every policy twice.
+	Reader client.Reader
 	Log    *slog.Logger
 	Now    func() time.Time
 	// Wait holds a write back until it may go, or ctx ends.
@@ -57,7 +61,7 @@ func (e *Events) write(ctx context.Context, about corev1.ObjectReference, kind, 
 	}
 	event := &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Name: name(about, reason, message, now), Namespace: namespace},
-		InvolvedObject: about, Type: kind, Reason: reason, Message: decision.OneLine(message, maxMessage),
+		InvolvedObject: e.identified(ctx, about), Type: kind, Reason: reason, Message: decision.OneLine(message, maxMessage),
 		Source: corev1.EventSource{Component: component}, ReportingController: component,
 		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now), Count: 1,
 	}
@@ -66,6 +70,19 @@ func (e *Events) write(ctx context.Context, about corev1.ObjectReference, kind, 
 		return false
 	}
 	return true
+}
+
+// identified names the object by its UID too: kubectl describe shows no event without it. Who tells of the
+// trust policy does not know it.
+func (e *Events) identified(ctx context.Context, about corev1.ObjectReference) corev1.ObjectReference {
+	if about.UID != "" || about.Kind != object.KindTrustPolicy {
+		return about
+	}
+	var policy v1alpha1.TrustPolicy
+	if err := e.Reader.Get(ctx, client.ObjectKey{Name: about.Name}, &policy); err == nil {
+		about.UID = policy.UID
+	}
+	return about
 }
 
 // name is unique for what is said when, and no longer than a name may be.
