@@ -16,6 +16,7 @@ import (
 	hostwarrantv1alpha1 "github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
@@ -71,8 +72,13 @@ func (r *StatusReconciler) judge(raw []byte) (metav1.Condition, time.Duration) {
 	if !d.Allowed() {
 		return refused(d), time.Minute // it may not be valid yet
 	}
+	mode, again := string(p.Mode(now)), p.Expires.Sub(now)
+	if p.Mode(now) == trustpolicy.Warn {
+		mode += " until " + p.WarnUntil().Format(time.RFC3339)
+		again = min(again, p.WarnUntil().Sub(now))
+	}
 	return metav1.Condition{
 		Type: hostwarrantv1alpha1.ConditionInForce, Status: metav1.ConditionTrue, Reason: string(d.Reason),
-		Message: fmt.Sprintf("version %d, mode %s, expires %s, %s", p.Version, p.Mode(now), p.Expires.Format(time.RFC3339), p.Digest),
-	}, min(p.Expires.Sub(now)+time.Second, time.Hour)
+		Message: fmt.Sprintf("version %d, mode %s, expires %s, %s", p.Version, mode, p.Expires.Format(time.RFC3339), p.Digest),
+	}, min(again+time.Second, time.Hour)
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ func TestConditionSaysWhetherTheStoredPolicyMayBeInForce(t *testing.T) {
 	}{
 		"in force":              {f.object(t, f.document(), f.root), metav1.ConditionTrue, decision.Verified, time.Hour},
 		"in force for a minute": {f.object(t, f.document("2027-05-29T00:00:00Z", "2026-11-30T12:01:00Z"), f.root), metav1.ConditionTrue, decision.Verified, 61 * time.Second},
+		"warning for a minute":  {f.object(t, f.document("mode: enforce", "mode: warn\nwarnUntil: \"2026-11-30T12:01:00Z\""), f.root), metav1.ConditionTrue, decision.Verified, 61 * time.Second},
 		"not yet valid":         {f.object(t, f.document("2026-11-29", "2026-12-05"), f.root), metav1.ConditionFalse, decision.NotYetValid, time.Minute},
 		"unsigned":              {f.object(t, f.document()), metav1.ConditionFalse, decision.PolicyUnsigned, time.Minute},
 		"unreadable":            {[]byte("{"), metav1.ConditionFalse, decision.Malformed, 0},
@@ -31,5 +33,19 @@ func TestConditionSaysWhetherTheStoredPolicyMayBeInForce(t *testing.T) {
 				t.Errorf("%+v, again in %s; want %s %s, %s", condition, again, c.status, c.reason, c.again)
 			}
 		})
+	}
+}
+
+func TestConditionSaysUntilWhenThePolicyOnlyWarns(t *testing.T) {
+	f := newFixture(t)
+	raw := f.object(t, f.document("mode: enforce", "mode: warn\nwarnUntil: \"2026-12-02T00:00:00Z\""), f.root)
+	for now, want := range map[time.Time]string{
+		testkit.Now(): "version 3, mode warn until 2026-12-02T00:00:00Z, expires ",
+		time.Date(2026, 12, 2, 0, 0, 0, 0, time.UTC): "version 3, mode enforce, expires ",
+	} {
+		r := &StatusReconciler{Anchor: f.holder.anchor, Now: func() time.Time { return now }}
+		if condition, _ := r.judge(raw); !strings.HasPrefix(condition.Message, want) {
+			t.Errorf("%s: %s; want %s…", now, condition.Message, want)
+		}
 	}
 }
