@@ -80,6 +80,6 @@ func (s *story) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.product.StartAll(ctx, filepath.Join(s.dir, "keys", "trust-policy.yaml"))
+	s.running, err = s.product.StartAll(ctx, filepath.Join(s.dir, "keys", "trust-policy.yaml"))
 	return err
 }

@@ -28,6 +28,7 @@ type story struct {
 	lab     *lab.Lab
 	cluster *lab.ControlPlane
 	product *product.Product
+	running product.Programs
 	login   *loginKey
 	hostA   *lab.Host
 	hostB   *lab.Host
