@@ -146,6 +146,8 @@ Played in %.0f s. It is all still running; go on with:
     kubectl -n %s describe hostrun join-a
     hostwarrant verify signed.yaml --policy keys/trust-policy.yaml --root keys/root.pub --cluster %s
     kubectl edit sshjoinprofile %s        # change a byte of a script
+    kubectl describe trustpolicy cluster   # is the policy in force, is admission in the path
+    curl %s/policyz   # what the webhook decides by
 Take it down with: make -C %s demo-down
-`, took.Seconds(), shellLine([]string{s.dir}), namespace, clusterID, profile, shellLine([]string{s.lab.Root()}))
+`, took.Seconds(), shellLine([]string{s.dir}), namespace, clusterID, profile, s.running.Webhook.Health, shellLine([]string{s.lab.Root()}))
 }
