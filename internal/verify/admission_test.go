@@ -176,6 +176,9 @@ func wantAnswer(t *testing.T, a verify.Answer, outcome verify.Outcome, reason de
 	if a.Outcome != outcome || a.Decision.Reason != reason || a.Admits() != (outcome != verify.OutcomeDeny) {
 		t.Fatalf("got %s (%s), want %s with %s", a.Outcome, a.Decision.Message(), outcome, reason)
 	}
+	if !a.Decision.Allowed() && a.Decision.Hint == "" {
+		t.Errorf("%q has no hint", a.Decision.Message())
+	}
 	if outcome == verify.OutcomeWaive != (a.Decision.Reason == decision.Waived || a.Decision.Reason == decision.Unguarded) {
 		t.Errorf("%s with %s", outcome, a.Decision.Reason)
 	}

@@ -23,7 +23,8 @@ func TrustPolicy(a Anchor, current *trustpolicy.Policy, t *object.TrustPolicy, n
 func judgePolicy(a Anchor, current *trustpolicy.Policy, t *object.TrustPolicy, now time.Time) (*trustpolicy.Policy, error) {
 	// check: PolicyMalformed: one place to look; an object under another name would never be read
 	if t.Name != object.TrustPolicyName {
-		return nil, decision.Errorf(decision.PolicyMalformed, "the trust policy must be named %q", object.TrustPolicyName).At("metadata.name")
+		return nil, decision.Errorf(decision.PolicyMalformed, "the trust policy must be named %q", object.TrustPolicyName).
+			At("metadata.name").Try("set metadata.name, and apply it; the signatures do not cover it")
 	}
 	p, err := trustpolicy.Verify(t.Signed(), a.Roots, a.ClusterID, now)
 	if err != nil {

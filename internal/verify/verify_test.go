@@ -23,7 +23,7 @@ func wantDecision(t *testing.T, d decision.Decision, want decision.Reason, where
 	if want != decision.Verified && d.Where != where {
 		t.Errorf("got where %q in %q, want %q", d.Where, d.Message(), where)
 	}
-	if want != decision.Verified && d.Hint == "" && want != decision.Malformed && want != decision.WarrantMalformed {
+	if want != decision.Verified && d.Hint == "" {
 		t.Errorf("%q has no hint", d.Message())
 	}
 }

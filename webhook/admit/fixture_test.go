@@ -144,7 +144,7 @@ func (w *world) handle(t *testing.T, req *admissionv1.AdmissionRequest) *admissi
 			t.Errorf("audit annotation %s = %q", key, value)
 		}
 	}
-	if !r.Allowed && (r.Result.Code != 403 || r.Result.Reason != metav1.StatusReasonForbidden || r.Result.Message == "") {
+	if !r.Allowed && (r.Result.Code != 403 || r.Result.Reason != metav1.StatusReasonForbidden || !strings.Contains(r.Result.Message, "; hint: ")) {
 		t.Errorf("a refusal with status %+v", r.Result)
 	}
 	return r

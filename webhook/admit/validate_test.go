@@ -78,7 +78,7 @@ func TestWithoutASnapshotEverythingIsRefused(t *testing.T) {
 	w := warning(t)
 	signed := create(t, w.signedProfile(t))
 	for _, want := range []decision.Reason{decision.SnapshotUnavailable, decision.AnchorChanged, decision.RootFork} {
-		w.trust.fault = decision.Errorf(want, "for a test")
+		w.trust.fault = decision.Errorf(want, "for a test").Try("wait")
 		if r := w.handle(t, signed); r.Allowed || reason(r) != want {
 			t.Errorf("allowed %v, %s; want %s", r.Allowed, reason(r), want)
 		}
@@ -92,7 +92,7 @@ func TestWithoutASnapshotEverythingIsRefused(t *testing.T) {
 func TestCanariesAreAlwaysRefusedAndNotCounted(t *testing.T) {
 	const name = "hostwarrant-canary-0123456789abcdef"
 	w := warning(t)
-	w.trust.fault = decision.Errorf(decision.SnapshotUnavailable, "for a test") // they are asked before all else
+	w.trust.fault = decision.Errorf(decision.SnapshotUnavailable, "for a test").Try("wait") // they are asked before all else
 	for kind, group := range map[string]string{
 		"SSHJoinProfile": object.GroupKPSSH, "SSHHost": object.GroupKPSSH, "SSHNodeClass": object.GroupKPSSH,
 		"HostRun": object.GroupHostwarrant, "TrustPolicy": object.GroupHostwarrant,
