@@ -141,8 +141,8 @@ func (c *Scanner) dependents(s verify.Snapshot) []transition {
 	return changed
 }
 
-// unchanged says that a change was of nothing that is judged: a status for instance. A host's class is
-// a label, which no generation counts.
+// unchanged says that a change was of nothing that is judged: a status for instance. A host's labels,
+// which say its class and which node classes take it, are counted by no generation.
 func (c *Scanner) unchanged(s verify.Snapshot, key Key, change changeOf) bool {
 	known := c.verdicts.get(key)
 	if known == nil || change.gone || change.uid != known.UID || change.number != known.Generation {
@@ -152,5 +152,5 @@ func (c *Scanner) unchanged(s verify.Snapshot, key Key, change changeOf) bool {
 		return true
 	}
 	h := s.Stored.Host(key.Namespace, key.Name)
-	return h != nil && h.Class() == known.class
+	return h != nil && labelsOf(h) == known.labels
 }
