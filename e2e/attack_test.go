@@ -104,6 +104,14 @@ func TestAStatusWriteChangesNothingThatIsGuarded(t *testing.T) {
 		t.Errorf("%q; want %q", got, want)
 	}
 	i.refused(t, nil, []string{"patch", "-n", "pool", "sshhost", name, "--type=merge", "-p", patch}, "SSHHost/"+name+": ", "ModeDowngrade: ")
+	t.Run("nor does the relay's, which keeps no annotations", func(t *testing.T) {
+		i.succeeds(t, withMeta(t, hostRun(t, "r-status", nil), object{"annotations": object{"a": "b"}}), "create", "-f", "-")
+		i.remove(t, "-n", "pool", "hostrun", "r-status")
+		i.succeeds(t, nil, "patch", "-n", "pool", "hostrun", "r-status", "--subresource=status", "--type=merge", "-p", `{"metadata":{"annotations":null},"status":{"attempts":1}}`)
+		if got := i.succeeds(t, nil, "get", "-n", "pool", "hostrun", "r-status", "-o", "jsonpath={.metadata.annotations.a} {.status.attempts}").Stdout; got != "b 1" {
+			t.Errorf("%q; want the annotation and the status", got)
+		}
+	})
 }
 
 // TestTheCollectorDeletesNoProfileInUse: an owner that is not there has the garbage collector delete
