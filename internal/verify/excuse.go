@@ -114,7 +114,11 @@ func (s Snapshot) host(r Request) (Answer, error) {
 		until, listed = s.Policy.Hosts.RawUntil(h.Namespace, h.Name, s.Now)
 	}
 	if !listed {
-		return s.answer(r, Host(s, h, old)), nil
+		d := Host(s, h, old)
+		if d.Allowed() {
+			d.Warnings = append(d.Warnings, strays(s, h)...)
+		}
+		return s.answer(r, d), nil
 	}
 	if err := judgeHost(s, h, old, true); err != nil {
 		return Answer{}, err

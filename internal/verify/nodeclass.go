@@ -149,5 +149,21 @@ func broken(s Snapshot, p *object.JoinProfile) []string {
 	return all
 }
 
+// strays names the node classes that take a host to a profile that is not for its class. They were there
+// before, and whether they reach into the host's namespace is not known here, so that it is a warning.
+func strays(s Snapshot, h *object.Host) []string {
+	if s.Stored == nil {
+		return nil
+	}
+	var all []string
+	for _, c := range s.Stored.NodeClasses() {
+		if len(all) < maxBroken && c.Selector.Matches(h.Labels) && !s.Policy.Hosts.MayRun(h.Class(), c.Profile) {
+			text := fmt.Sprintf("SSHNodeClass/%.100s takes this host to the profile %.60q, which the policy does not allow hosts of class %.63q", c.Name, c.Profile, h.Class())
+			all = append(all, decision.OneLine(text, maxWarning))
+		}
+	}
+	return all
+}
+
 // maxWarning bounds a warning (admission.k8s.io/v1, AdmissionResponse.warnings).
 const maxWarning = 255
