@@ -707,7 +707,7 @@ func TestDeletion(t *testing.T) {
 		})
 	}
 	c.held = &verify.Held{}
-	c.s.Stored, c.s.Now = c.held, testkit.Now()
+	c.s.Stored, c.s.Ledger, c.s.Now = c.held, remembered, testkit.Now() // whichever case was the last
 	c.with("")
 	installed("tls@4")
 	r := request(t, verify.Delete, nil, signed)

@@ -1,7 +1,9 @@
 package rejudge
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -132,7 +134,9 @@ func (c *Scanner) dependents(s verify.Snapshot) []transition {
 			changed = append(changed, t)
 		}
 	}
-	for _, class := range s.Stored.NodeClasses() {
+	s.Recent = &verify.Recent{}
+	byProfile := func(a, b *object.NodeClass) int { return cmp.Compare(a.Profile, b.Profile) }
+	for _, class := range slices.SortedStableFunc(slices.Values(s.Stored.NodeClasses()), byProfile) {
 		judge(class.Meta, false, func() decision.Decision { return verify.NodeClass(s, class) })
 	}
 	for _, run := range s.Stored.HostRuns() {
