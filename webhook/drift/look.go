@@ -24,8 +24,9 @@ func lookAt(live *unstructured.Unstructured) look {
 	}
 	for _, hook := range hooks {
 		if h, ok := hook.(map[string]any); ok {
-			bundle, _, _ := unstructured.NestedFieldNoCopy(h, "clientConfig", "caBundle")
-			l.bundles += fmt.Sprintln(bundle)
+			if config, ok := h["clientConfig"].(map[string]any); ok {
+				l.bundles += fmt.Sprintln(config["caBundle"])
+			}
 		}
 	}
 	return l

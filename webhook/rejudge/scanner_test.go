@@ -177,6 +177,7 @@ func (c *cluster) Host(namespace, name string) *object.Host {
 	}
 	return h
 }
+
 func (c *cluster) Hosts() []*object.Host {
 	var all []*object.Host
 	for key, raw := range c.objects {
