@@ -21,18 +21,26 @@ check_host() {
 }
 
 stage() { # PATH MODE SHA256 STATEMENT
-	count=$((count + 1))
-	cat >"$work/$count"
-	[ "$(sha256sum <"$work/$count")" = "$3  -" ] || die "the content of $1 is damaged in this script" 'copy the script again'
-	printf '%s %s %s %s\n' "$count" "$2" "$4" "$1" >>"$work/list"
-	case $1 in
-	*/sudoers.d/*) visudo -cqf "$work/$count" >&2 || die "visudo does not take $1" ;;
-	*/sshd_config.d/*) check_sshd "$work/$count" ;;
-	esac
+	take cat "$@"
 }
 
 stage_base64() {
-	base64 -d | stage "$@"
+	take decode "$@"
+}
+
+decode() { base64 -d; }
+
+# take keeps the content of a file, and looks at it as far as it can be looked at
+# before it is in its place.
+take() { # READER PATH MODE SHA256 STATEMENT
+	count=$((count + 1))
+	"$1" >"$work/$count"
+	[ "$(sha256sum <"$work/$count")" = "$4  -" ] || die "the content of $2 is damaged in this script" 'copy the script again'
+	printf '%s %s %s %s\n' "$count" "$3" "$5" "$2" >>"$work/list"
+	case $2 in
+	*/sudoers.d/*) visudo -cqf "$work/$count" >&2 || die "visudo does not take $2" ;;
+	*/sshd_config.d/*) check_sshd "$work/$count" ;;
+	esac
 }
 
 # sshd_says runs sshd -t, or another of its checks. A host on which it never ran
