@@ -70,7 +70,7 @@ test_a_script_of_another_phase_is_16() {
 test_targets() {
 	held
 	ssh-keygen -q -t ed25519 -N '' -f host
-	cp host /etc/ssh/ssh_host_ed25519_key
+	install -m 600 host /etc/ssh/ssh_host_ed25519_key
 	cp host.pub /etc/ssh/ssh_host_ed25519_key.pub
 	print=$(ssh-keygen -lf host.pub | cut -d ' ' -f 2)
 	other=$(ssh-keygen -lf "$FIXTURES/bob.pub" | cut -d ' ' -f 2)
@@ -176,10 +176,14 @@ test_a_floor_of_time_that_is_gone_or_torn_is_22() {
 	held
 	ran join
 	[ -s /var/lib/hostwarrant/time-floor ] || fail 'no floor'
-	for text in '' x 01 '1 2' 1000000000000000; do
-		printf '%s\n' "$text" >/var/lib/hostwarrant/time-floor
+	for text in '\n' 'x\n' '01\n' '1 2\n' '1000000000000000\n' 1 '1\n2\n' '1\0000\n'; do
+		# shellcheck disable=SC2059 # a format
+		printf "$text" >/var/lib/hostwarrant/time-floor
 		refused 22 time-floor join
 	done
+	printf '1\n' >/var/lib/hostwarrant/time-floor
+	chmod 666 /var/lib/hostwarrant/time-floor
+	refused 22 time-floor join
 	rm /var/lib/hostwarrant/time-floor
 	refused 22 'time-floor is missing' join
 }
@@ -268,7 +272,17 @@ test_a_mark_that_is_gone_torn_or_not_roots_is_22() {
 	L
 	printf 'serial 42\njoin %s\n' "$good" >/var/lib/hostwarrant/marks/tls-a
 	ran join
+	for cut in 1 5 65; do
+		printf 'serial 42\njoin %s\n' "$good" | head -c "-$cut" >/var/lib/hostwarrant/marks/tls-a
+		refused 22 'not a mark' join
+	done
+	printf 'serial 4\0002\njoin %s\n' "$good" >/var/lib/hostwarrant/marks/tls-a
+	refused 22 'not a mark' join
+	printf 'serial 42\njoin %s\n' "$good" >/var/lib/hostwarrant/marks/tls-a
 	chown 1 /var/lib/hostwarrant/marks/tls-a
+	refused 22 'not a mark' join
+	rm /var/lib/hostwarrant/marks/tls-a
+	ln -s nowhere /var/lib/hostwarrant/marks/tls-a
 	refused 22 'not a mark' join
 	rm /var/lib/hostwarrant/marks/tls-a
 	mkdir /var/lib/hostwarrant/marks/tls-a
@@ -315,7 +329,7 @@ test_the_kept_leave_script_runs_when_none_is_sent() {
 	cp leave script
 	sign alice
 	ran leave
-	cmp -s script /var/lib/hostwarrant/installed/tls-a.leave || fail 'no copy'
+	cat sig script | cmp -s - /var/lib/hostwarrant/installed/tls-a.leave || fail 'no copy'
 	warrant serial=43
 	ran join
 	: >script
@@ -441,7 +455,8 @@ test_the_time_limit_is_the_warrants() {
 test_prove_says_what_this_host_is_by_its_host_key() {
 	held
 	ssh-keygen -q -t ed25519 -N '' -f host
-	cp host /etc/ssh/ssh_host_ed25519_key
+	install -m 600 host /etc/ssh/ssh_host_ed25519_key
+	cp host.pub /etc/ssh/ssh_host_ed25519_key.pub
 	openssl ecparam -name prime256v1 -genkey -noout >kubelet.key 2>/dev/null
 	chmod 600 kubelet.key
 	printf 'kubelet-key=%s/kubelet.key\n' "$T" >>/etc/kpssh/shim.conf
