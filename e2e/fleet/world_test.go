@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,16 +128,8 @@ func (f *fleet) revoke(t *testing.T, serial int, who ...testkit.Signer) statemen
 	for _, s := range who {
 		lines = append(lines, "revoke "+s.Fingerprint+"\n")
 	}
-	return sign(t, head(statement.KindRevoke, serial), sorted(lines), f.roots...)
-}
-
-func sorted(lines []string) string {
-	for i := range lines {
-		for j := i; j > 0 && lines[j] < lines[j-1]; j-- {
-			lines[j], lines[j-1] = lines[j-1], lines[j]
-		}
-	}
-	return strings.Join(lines, "")
+	slices.Sort(lines)
+	return sign(t, head(statement.KindRevoke, serial), strings.Join(lines, ""), f.roots...)
 }
 
 // successors is the link to the next generation of roots, signed by the given keys.
@@ -204,17 +197,21 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// run has a host run a script that a key signed, after statements in the same connection.
-func run(t *testing.T, h host, text []byte, by testkit.Signer, statements ...statement.Signed) delivery.Report {
+// order is a script that a key signed.
+func order(t *testing.T, text []byte, by testkit.Signer) envelope.Envelope {
 	t.Helper()
-	id, err := envelope.NewRunID(rand.Reader)
+	return envelope.Envelope{
+		Phase: envelope.PhaseLeave, Params: []byte(""), Sig: []byte(testkit.Sign(t, by, script.Namespace, text)), Script: text,
+	}
+}
+
+// run has a host run an order, after statements in the same connection.
+func run(t *testing.T, h host, o envelope.Envelope, statements ...statement.Signed) delivery.Report {
+	t.Helper()
+	var err error
+	o.RunID, err = envelope.NewRunID(rand.Reader)
 	must(t, err)
-	r, err := delivery.Deliver(t.Context(), delivery.Order{
-		Target: h.target, Limits: limits(), Statements: statements,
-		Envelope: envelope.Envelope{
-			Phase: envelope.PhaseLeave, RunID: id, Params: []byte(""), Sig: []byte(testkit.Sign(t, by, script.Namespace, text)), Script: text,
-		},
-	}, func() error { return nil })
+	r, err := delivery.Deliver(t.Context(), delivery.Order{Target: h.target, Limits: limits(), Statements: statements, Envelope: o}, func() error { return nil })
 	must(t, err)
 	return r
 }
@@ -228,8 +225,9 @@ func (f *fleet) serves(t *testing.T, hosts []host, by testkit.Signer, want int) 
 // ends wants an exit code from each host for a script by that key.
 func ends(t *testing.T, hosts []host, text []byte, by testkit.Signer, want int) {
 	t.Helper()
+	o := order(t, text, by)
 	for _, h := range hosts {
-		r := run(t, h, text, by)
+		r := run(t, h, o)
 		if r.ShimExit != want || (want == 0) != strings.HasPrefix(r.Transcript, "served") {
 			t.Fatalf("%s ends with %d, want %d: %s", h.name, r.ShimExit, want, r.Transcript)
 		}
