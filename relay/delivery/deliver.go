@@ -43,9 +43,10 @@ func Deliver(ctx context.Context, o Order, commit func() error) (Report, error) 
 		return unreached(err, unsent(letters, err)), nil
 	}
 	defer conn.Close()
-	told, err := tell(ctx, conn, o.Target.Command, o.Limits, letters)
-	if err != nil {
-		return unreached(err, told), nil
+	m := newMessenger(conn, o.Target.Command, o.Limits)
+	told := m.tell(ctx, letters)
+	if m.broken != nil {
+		return unreached(m.broken, told), nil
 	}
 	r, err := run(ctx, conn, o, text, commit)
 	r.Statements = told

@@ -88,28 +88,7 @@ func DeliverStatements(ctx context.Context, target transport.Target, limits tran
 		return unsent(letters, err), nil
 	}
 	defer conn.Close()
-	reports, _ := tell(ctx, conn, target.Command, limits, letters)
-	return reports, nil
-}
-
-// tell sends letters over a connection. It ends early, with what ended it, where
-// nothing more can be sent.
-func tell(ctx context.Context, conn *transport.Connection, command string, limits transport.Limits, letters []letter) ([]StatementReport, error) {
-	limits.Run = statementTime
-	m := messenger{conn: conn, command: command, limits: limits}
-	var reports []StatementReport
-	for len(letters) > 0 {
-		n := linksAhead(letters)
-		some := m.chain(ctx, letters[:n])
-		reports, letters = append(reports, some...), letters[n:]
-		if m.broken != nil {
-			return append(reports, unsent(letters, m.broken)...), m.broken
-		}
-		if last := some[len(some)-1]; last.Result == StatementsUnsupported {
-			return append(reports, alike(letters, last)...), nil
-		}
-	}
-	return reports, nil
+	return newMessenger(conn, target.Command, limits).tell(ctx, letters), nil
 }
 
 // linksAhead counts the root links at the head of the list; another kind stands
@@ -122,12 +101,35 @@ func linksAhead(letters []letter) int {
 	return max(n, 1)
 }
 
-// messenger sends letters until the connection breaks.
+// messenger sends letters over one connection, until it breaks.
 type messenger struct {
 	conn    *transport.Connection
 	command string
 	limits  transport.Limits
-	broken  error
+	broken  error // what ended the connection
+}
+
+func newMessenger(conn *transport.Connection, command string, limits transport.Limits) *messenger {
+	limits.Run = statementTime
+	return &messenger{conn: conn, command: command, limits: limits}
+}
+
+// tell sends the letters. Those after the end of the connection are reported as not
+// sent.
+func (m *messenger) tell(ctx context.Context, letters []letter) []StatementReport {
+	var reports []StatementReport
+	for len(letters) > 0 {
+		n := linksAhead(letters)
+		some := m.chain(ctx, letters[:n])
+		reports, letters = append(reports, some...), letters[n:]
+		if m.broken != nil {
+			return append(reports, unsent(letters, m.broken)...)
+		}
+		if last := some[len(some)-1]; last.Result == StatementsUnsupported {
+			return append(reports, alike(letters, last)...)
+		}
+	}
+	return reports
 }
 
 // chain sends the root links that lead to the last letter, as far as the host needs

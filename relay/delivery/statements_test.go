@@ -3,6 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,7 +77,7 @@ func short(reports []StatementReport) []string {
 
 func TestStatementsGoInOrderAndLinksNewestFirst(t *testing.T) {
 	roots := []statement.Signed{signed(t, statement.KindRoots, 2), signed(t, statement.KindRoots, 3), signed(t, statement.KindRoots, 4)}
-	all := append(roots, signed(t, statement.KindSigners, 7), signed(t, statement.KindRevoke, 5))
+	all := slices.Concat(roots, []statement.Signed{signed(t, statement.KindSigners, 7), signed(t, statement.KindRevoke, 5)})
 	cases := map[string]struct {
 		at         int64
 		statements []statement.Signed
@@ -113,7 +114,8 @@ func TestStatementsGoInOrderAndLinksNewestFirst(t *testing.T) {
 			[]string{"roots 2 StatementRejected"},
 		},
 		"other kinds between links keep their place": {
-			1, []statement.Signed{roots[0], signed(t, statement.KindSigners, 7), roots[1]},
+			1,
+			[]statement.Signed{roots[0], signed(t, statement.KindSigners, 7), roots[1]},
 			[]string{"roots 2", "signers 7", "roots 3"},
 			[]string{"roots 2 Applied", "signers 7 Applied", "roots 3 Applied"},
 		},

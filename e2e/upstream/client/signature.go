@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -81,10 +82,10 @@ func verify(message, armored []byte, trusted []string) error {
 	if err := ssh.Unmarshal(blob.Signature, &signature); err != nil {
 		return fmt.Errorf("reading the signature: %w", err)
 	}
-	toSign := append(preamble, ssh.Marshal(struct {
+	toSign := slices.Concat(preamble, ssh.Marshal(struct {
 		Namespace, Reserved, Hash string
 		Digest                    []byte
-	}{namespace, "", blob.Hash, digest})...)
+	}{namespace, "", blob.Hash, digest}))
 	return key.Verify(toSign, &ssh.Signature{Format: signature.Format, Blob: signature.Blob})
 }
 
