@@ -118,6 +118,7 @@ func (w *world) rows(t *testing.T) (names []string, rows map[string]row) {
 	add("join, node identity adopted", row{phase: "join", profile: newer, params: joinParams(t, func(j *client.Join) { j.ProviderID = "" })})
 	add("leave", row{phase: "leave", profile: newer, params: leave})
 	add("uninstall", row{phase: "uninstall", profile: newer, params: leave})
+	add("a script as long as an object holds", row{phase: "leave", profile: sign(t, "tls-long", 1, terms, long(), w.signer), params: leave})
 	add("no warrant", row{phase: "leave", profile: plain(t, "leave", scripts()["leave"], w.signer), params: leave})
 	add("a script that exits 7", row{phase: "leave", profile: failed, params: leave, ours: 10, standIn: 10, stderr: "kpssh-shim: script exited 7\n"})
 	add("a script that exits 2", row{phase: "uninstall", profile: failed, params: leave, ours: 10, standIn: 10, stderr: "kpssh-shim: script exited 2\n"})
@@ -138,6 +139,15 @@ func (w *world) rows(t *testing.T) (names []string, rows map[string]row) {
 	add("a var that is not declared", row{phase: "join", profile: newer, params: joinParams(t, func(j *client.Join) { j.Vars["extra"] = "1" }), ours: 3})
 	add("another class", row{phase: "leave", profile: sign(t, "gpu", 1, "targets: [class gpu]\n", scripts(), w.signer), params: leave, ours: 15})
 	return names, rows
+}
+
+// long are scripts of which one reaches, with its warrant, the 262144 characters of the CRD but for a few.
+func long() map[string]string {
+	all := scripts()
+	const line, warrant = "# 0123456789 0123456789 0123456789 0123456789\n", 512
+	head, rest, _ := strings.Cut(all["leave"], "\n")
+	all["leave"] = head + "\n" + strings.Repeat(line, (262144-warrant-len(all["leave"]))/len(line)) + rest
+	return all
 }
 
 func TestEachControllerWorksWithEachShim(t *testing.T) {

@@ -58,7 +58,7 @@ func (w *world) trustFiles() map[string]string {
 		"revoked_keys": "# none\n",
 		"root_signers": `root namespaces="hostwarrant-statement" ` + w.root.Line + "\n",
 		"cluster":      fmt.Sprintf("id %s\nendpoint %s\nca-sha256 %x\n", clusterID, endpoint, sha256.Sum256([]byte(clusterCA))),
-		"floors":       "tls-bootstrap 1\nfailing 1\n",
+		"floors":       "failing 1\ntls-* 1\n",
 	}
 }
 
