@@ -43,27 +43,28 @@ func (r remote) command(ctx context.Context) *exec.Cmd {
 // facts asks a host what is so on it.
 func (r remote) facts(ctx context.Context, script []byte) (*hostsetup.Facts, error) {
 	cmd := r.command(ctx)
-	stdout, stderr := bounded{limit: hostsetup.MaxFacts}, bounded{limit: maxSaid}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(script), &stdout, &stderr
+	stdout, stderr := &bounded{limit: hostsetup.MaxFacts}, &bounded{limit: hostsetup.MaxFacts}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(script), stdout, stderr
 	if err := cmd.Run(); err != nil {
-		return nil, undecided(fmt.Errorf("asking the host: %v: %s", err, strings.TrimSpace(stderr.String())))
+		return nil, undecided(fmt.Errorf("asking the host: %v: %s", err, strings.TrimSpace(stderr.kept.String())))
 	}
-	f, err := hostsetup.ParseFacts(stdout.Bytes())
+	f, err := hostsetup.ParseFacts(stdout.kept.Bytes())
 	if err != nil {
 		return nil, undecided(decision.From(err))
 	}
 	return f, nil
 }
 
-// bounded keeps what a host sends within bounds.
+// bounded keeps what a host sends within bounds. The buffer is no part of what others see of it: its
+// ReadFrom would take everything.
 type bounded struct {
-	bytes.Buffer
+	kept  bytes.Buffer
 	limit int
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.limit {
+	if b.kept.Len()+len(p) > b.limit {
 		return 0, errors.New("the host sends too much")
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }

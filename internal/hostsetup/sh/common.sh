@@ -5,7 +5,6 @@ umask 077
 PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 export PATH LC_ALL
 
-state=/var/lib/hostwarrant
 changed=0
 
 say() { printf 'hostwarrant: %s\n' "$1"; }

@@ -1,5 +1,6 @@
 # --- setting up -------------------------------------------------------------
 
+state=/var/lib/hostwarrant
 reload_due=/run/hostwarrant.reload-sshd
 count=0
 kept=0

@@ -1,5 +1,7 @@
 # --- removing ---------------------------------------------------------------
 
+state=/var/lib/hostwarrant
+
 check_host() {
 	check_caller
 	[ ! -e "$state/running" ] || flock -n "$state/running" true || die 'a phase script is running on this host' 'wait for its end'
