@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +149,8 @@ func TestRefusedStatementsChangeNothing(t *testing.T) {
 	body, now := "revoke "+f.signer.Fingerprint+"\n", time.Now().Add(-time.Minute)
 	first := f.revoke(t, 1, key(t))
 	told(t, []host{f.a}, "Applied", first)
+	// more in one connection than sshd lets sessions stand open in it
+	told(t, []host{f.a}, strings.Join(slices.Repeat([]string{"Applied"}, 24), " "), slices.Repeat([]statement.Signed{first}, 24)...)
 	cases := map[string]struct {
 		s    statement.Signed
 		want delivery.Result
