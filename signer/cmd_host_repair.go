@@ -22,7 +22,7 @@ func (c *cli) hostRepairCommand() *cobra.Command {
 		Use:   "repair",
 		Short: "Reset what a host remembers, where it is broken",
 		Long: `repair mends the state of the host that it runs on, as root: /var/lib/hostwarrant missing or not root's alone, a mark, the
-time floor or the run lock that cannot be read, the record of a run that was cut short. Without flags it says what it would
+time floor, the run lock or an accepted statement that is damaged, the record of a run that was cut short. Without flags it says what it would
 do, and does nothing. --yes does that; naming a thing does that alone. Each action is printed, and logged with logger.
 
 What was wrong is set aside in /var/lib/hostwarrant/repaired, not deleted. A mark that is sound is never lowered here: a
@@ -46,9 +46,10 @@ not be asked.`,
 	f.BoolVar(&o.State, "state", false, "make the directory of the state, root's alone")
 	f.StringVar(&o.Mark, "mark", "", "profile whose mark is broken")
 	f.Var(&o.serial, "serial", "what the mark is to say: the serial that this host has seen last (default: the floor is what holds)")
-	f.BoolVar(&o.TimeFloor, "time-floor", false, "set the time floor aside")
+	f.BoolVar(&o.TimeFloor, "time-floor", false, "set the time floor to the clock's time")
 	f.BoolVar(&o.Lock, "lock", false, "set the run lock aside, if no script runs")
 	f.StringVar(&o.Run, "run", "", "id of a run whose record was cut short: set it aside, so that the run may run again")
+	f.StringVar(&o.Statement, "statement", "", "kind of an accepted statement that was damaged: set it aside")
 	f.BoolVar(&o.yes, "yes", false, "mend all that is broken")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/hostsetup"
 	"github.com/hostwarrant/hostwarrant/internal/krl"
+	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
@@ -142,11 +143,19 @@ func (c *cli) render(path string, t trust, file func(verify.Snapshot) ([]byte, e
 }
 
 func (c *cli) policyInForce(path string, t trust) (verify.Snapshot, error) {
+	p, err := c.readPolicy(path)
+	if err != nil {
+		return verify.Snapshot{}, err
+	}
+	return c.inForce(path, p, t)
+}
+
+func (c *cli) inForce(path string, p *object.TrustPolicy, t trust) (verify.Snapshot, error) {
 	anchor, err := t.anchor()
 	if err != nil {
 		return verify.Snapshot{}, err
 	}
-	s, err := c.snapshot(path, anchor)
+	s, err := c.snapshotOf(path, p, anchor)
 	if err != nil {
 		return verify.Snapshot{}, err
 	}

@@ -12,8 +12,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/hostsetup"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/shim"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
@@ -39,7 +42,7 @@ func newHostWorld(t *testing.T) *hostWorld {
 	w.write("SHA256SUMS.sig", testkit.Sign(t, w.release, "hostwarrant-release", []byte(sums)))
 	w.write("login.pub", testkit.NewSigner(t, "ed25519").Line+" relay\n")
 	w.flags = []string{
-		"--policy", w.writePolicy("host-policy.json", document), "--root", w.pubs, "--cluster", "prod-1", "--class", "small",
+		"--policy", w.writePolicy("host-policy.json", w.read(w.write("host-document", document))), "--root", w.pubs, "--cluster", "prod-1", "--class", "small",
 		"--checksums", w.path("SHA256SUMS"), "--release-key", w.write("release.pub", `release namespaces="hostwarrant-release" `+w.release.Line+"\n"),
 	}
 	return w
@@ -157,13 +160,13 @@ func (w *hostWorld) with(args ...string) []string {
 func TestHostCheckAsksOverSSH(t *testing.T) {
 	w := newHostWorld(t)
 	check := append([]string{"host", "check"}, w.flags...)
-	ssh := filepath.Join(w.dir, "bin", "ssh")
-	if err := os.MkdirAll(filepath.Dir(ssh), 0o755); err != nil {
+	program := filepath.Join(w.dir, "bin", "ssh")
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", filepath.Dir(ssh)+":"+os.Getenv("PATH"))
+	t.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
 	play := func(script string) {
-		if err := os.WriteFile(ssh, []byte("#!/bin/sh\nprintf '%s\\n' \"$@\" >"+w.path("args")+"\ncat >"+w.path("sent")+"\n"+script), 0o755); err != nil {
+		if err := os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s\\n' \"$@\" >"+w.path("args")+"\ncat >"+w.path("sent")+"\n"+script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -244,4 +247,38 @@ func TestMendDoesWhatThePlanSays(t *testing.T) {
 		t.Errorf("a good host: %v, %q", err, &out)
 	}
 	wantFailed(t, newWorld(t).hostwarrant("host", "repair", "--serial", "1"), exitUsage, "--serial goes with --mark")
+}
+
+// From the second generation of roots on a host gets the statement that named them, from which it counts.
+func TestHostsStartAtTheRootsInForce(t *testing.T) {
+	w := newHostWorld(t)
+	next := testkit.NewSigner(t, "ed25519")
+	link := (&statement.Statement{
+		Kind: statement.KindRoots, Serial: 2, Issued: testkit.Now().Unix(), Cluster: "prod-1", Roots: &statement.Roots{Threshold: 1, Keys: []ssh.PublicKey{next.PublicKey()}},
+	}).Text()
+	document := strings.Replace(w.read(w.path("host-document")), "rootVersion: 1", "rootVersion: 2", 1)
+	sign := func(s testkit.Signer, namespace string, text []byte) string { return testkit.Sign(t, s, namespace, text) }
+	blocks := []string{sign(w.root, statement.Namespace, link), sign(next, statement.Namespace, link)}
+	policy := func(chain []any) string {
+		return w.write("next.json", w.json(map[string]any{
+			"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": map[string]any{"name": "cluster"},
+			"spec": map[string]any{"document": document, "signatures": []string{sign(next, trustpolicy.Namespace, []byte(document))}, "rootChain": chain},
+		}))
+	}
+	chained := []any{map[string]any{"document": string(link), "signatures": []string{blocks[0], strings.TrimSuffix(blocks[1], "\n")}}}
+	args := func(policy, root string) []string {
+		return []string{"host", "provision", "--policy", policy, "--root", root, "--cluster", "prod-1", "--class", "small", "--unsigned-shim"}
+	}
+	kept := "/var/lib/hostwarrant/statements/roots 600 "
+	r := w.hostwarrant(args(policy(chained), w.pubs)...)
+	if r.code != exitDone || !strings.Contains(r.out, kept) || !strings.Contains(r.out, "END_OF_FILE'\n"+string(link)+blocks[0]+blocks[1]+"END_OF_FILE\n") || strings.Contains(r.err, "take no later one") {
+		t.Errorf("by the chain: exit %d, %s", r.code, r.err)
+	}
+	r = w.hostwarrant(args(policy([]any{}), w.write("roots-2", string(link)))...)
+	if r.code != exitDone || !strings.Contains(r.out, kept) || strings.Contains(r.err, "take no later one") {
+		t.Errorf("by the anchor: exit %d, %s", r.code, r.err)
+	}
+	if r := w.hostwarrant(w.with()...); r.code != exitDone || strings.Contains(r.out, kept) || strings.Contains(r.err, "take no later one") {
+		t.Errorf("of the first generation: exit %d, %s", r.code, r.err)
+	}
 }

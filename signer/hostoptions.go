@@ -104,10 +104,11 @@ func (o *hostOptions) setup(c *cli) (*hostsetup.Setup, error) {
 	if shipped.Shim, err = o.shim.vouchedFor(c, shipped.Shim); err != nil {
 		return nil, err
 	}
-	snapshot, err := c.policyInForce(o.policy, o.trust)
+	snapshot, link, err := c.policyWithRootLink(o.policy, o.trust)
 	if err != nil {
 		return nil, err
 	}
+	options.RootLink = link
 	s, notes, err := hostsetup.New(snapshot.Policy, snapshot.Now, shipped, options)
 	if err != nil {
 		return nil, refused(o.policy, err)

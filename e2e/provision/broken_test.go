@@ -38,7 +38,8 @@ func brokenHosts() map[string]broken {
 		},
 		"one more signer": {
 			`echo 'kpssh namespaces="kpssh" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAdEk1mMXBO0m7IjIdqvlSwlEwXy4V4DFA8Rl8Yp2JIX' >>/etc/kpssh/allowed_signers`,
-			[]string{`/etc/kpssh/allowed_signers: has a line that is not of the policy: "kpssh namespaces=\"kpssh\" ssh-ed25519 *` + again}, "",
+			[]string{`/etc/kpssh/allowed_signers: has a line that is not of the policy: "kpssh namespaces=\"kpssh\" ssh-ed25519 *` + again},
+			"",
 		},
 		"a signer list that nobody can read": {
 			"printf 'x\\n' >/etc/kpssh/allowed_signers", []string{
@@ -55,7 +56,8 @@ func brokenHosts() map[string]broken {
 		},
 		"a directory of revocations": {
 			"rm /etc/kpssh/revoked_keys && mkdir /etc/kpssh/revoked_keys",
-			[]string{"/etc/kpssh/revoked_keys: is no plain file; fix: rm -r /etc/kpssh/revoked_keys, then set the host up again *"}, "rm -r /etc/kpssh/revoked_keys; /root/setup.sh",
+			[]string{"/etc/kpssh/revoked_keys: is no plain file; fix: rm -r /etc/kpssh/revoked_keys, then set the host up again *"},
+			"rm -r /etc/kpssh/revoked_keys; /root/setup.sh",
 		},
 		"another cluster": {
 			"sed -i 's/10.9.8.7/10.6.6.6/' /etc/kpssh/cluster", []string{`/etc/kpssh/cluster: has a line that is not of the policy: "endpoint https://10.6.6.6:6443"` + again}, "",
@@ -71,7 +73,8 @@ func brokenHosts() map[string]broken {
 		},
 		"a login key without restrictions": {
 			"echo ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAdEk1mMXBO0m7IjIdqvlSwlEwXy4V4DFA8Rl8Yp2JIX >>/etc/kpssh/authorized_keys",
-			[]string{`/etc/kpssh/authorized_keys: has a line that is not of the policy: "ssh-ed25519 *` + again}, "",
+			[]string{`/etc/kpssh/authorized_keys: has a line that is not of the policy: "ssh-ed25519 *` + again},
+			"",
 		},
 		"a link in place of a file": {
 			"mv /etc/kpssh/floors /root/floors && ln -s /root/floors /etc/kpssh/floors", []string{"/etc/kpssh/floors: is no plain file; fix: rm -r /etc/kpssh/floors, then *"}, "rm -r /etc/kpssh/floors; /root/setup.sh",
@@ -93,7 +96,8 @@ func brokenPrograms() map[string]broken {
 			}, "rm " + sshd + "10-mine.conf",
 		},
 		"an environment of the user's": {
-			"sed -i '1i PermitUserEnvironment yes' /etc/ssh/sshd_config", []string{`sshd: says "permituserenvironment yes" for kpssh from ADDR, not "permituserenvironment no"` + shows("permituserenvironment")},
+			"sed -i '1i PermitUserEnvironment yes' /etc/ssh/sshd_config",
+			[]string{`sshd: says "permituserenvironment yes" for kpssh from ADDR, not "permituserenvironment no"` + shows("permituserenvironment")},
 			"sed -i 1d /etc/ssh/sshd_config",
 		},
 		"an sshd that cannot start": {
@@ -118,7 +122,8 @@ func brokenPrograms() map[string]broken {
 		},
 		"an old ssh": {
 			"mv /usr/bin/ssh /usr/bin/ssh.new && printf '#!/bin/sh\\necho OpenSSH_8.1p1 >&2\\n' >/usr/bin/ssh && chmod 755 /usr/bin/ssh",
-			[]string{"openssh: OpenSSH_8.1 is older than 8.2, the first that can verify; fix: apt-get install openssh-server openssh-client, from a newer release"}, "mv /usr/bin/ssh.new /usr/bin/ssh",
+			[]string{"openssh: OpenSSH_8.1 is older than 8.2, the first that can verify; fix: apt-get install openssh-server openssh-client, from a newer release"},
+			"mv /usr/bin/ssh.new /usr/bin/ssh",
 		},
 		"a program that is missing": {
 			"mv /usr/bin/flock /root/", []string{"flock: is not installed; fix: apt-get install openssh-server openssh-client sudo bash coreutils util-linux bsdutils"}, "mv /root/flock /usr/bin/",
@@ -136,21 +141,27 @@ func brokenPrograms() map[string]broken {
 }
 
 func brokenStates() map[string]broken {
-	const state = "/var/lib/hostwarrant"
 	return map[string]broken{
 		"no state": {
-			"mv " + state + " /root/state", []string{state + ": is missing: every run is refused with 22; fix: hostwarrant host repair --state"}, "hostwarrant host repair --state; rm -r /root/state",
+			"mv " + state + " /root/state", []string{state + ": is missing: every run is refused with 22; fix: hostwarrant host repair --state"}, "hostwarrant host repair --state; mv /root/state/time-floor " + state + "; rm -r /root/state",
 		},
 		"a state that others may enter": {
 			"chmod 755 " + state, []string{state + ": has mode 0755, not 0700; fix: chmod 0700 " + state}, "chmod 0700 " + state,
 		},
 		"a mark that cannot be read": {
 			"mkdir -m 700 " + state + "/marks; echo serial 042 >" + state + "/marks/tls-bootstrap",
-			[]string{state + "/marks/tls-bootstrap: is no mark: every run of tls-bootstrap is refused with 22; fix: hostwarrant host repair --mark tls-bootstrap"}, "hostwarrant host repair --mark tls-bootstrap",
+			[]string{state + "/marks/tls-bootstrap: is no mark: every run of tls-bootstrap is refused with 22; fix: hostwarrant host repair --mark tls-bootstrap"},
+			"hostwarrant host repair --mark tls-bootstrap",
 		},
 		"a mark of the user's": {
 			"mkdir -p -m 700 " + state + "/marks; echo serial 1 >" + state + "/marks/a; chown kpssh " + state + "/marks/a",
-			[]string{state + "/marks/a: belongs to user *, not to root; fix: look into it, then chown root:root " + state + "/marks/a"}, "hostwarrant host repair --mark a --serial 7; rm " + state + "/marks/a",
+			[]string{state + "/marks/a: belongs to user *, not to root; fix: look into it, then chown root:root " + state + "/marks/a"},
+			"hostwarrant host repair --mark a --serial 7; rm " + state + "/marks/a",
+		},
+		"marks without a floor of time": {
+			"mkdir -p -m 700 " + state + "/marks; echo serial 1 >" + state + "/marks/a; rm " + state + "/time-floor",
+			[]string{state + "/time-floor: is missing although there are marks: every run is refused with 22; fix: hostwarrant host repair --time-floor"},
+			"hostwarrant host repair --time-floor; rm " + state + "/marks/a",
 		},
 		"a clock behind the floor": {
 			"echo 3000000000 >" + state + "/time-floor", []string{"clock: is * behind the time floor, what this host knows to have passed; fix: timedatectl set-ntp true"}, "hostwarrant host repair --time-floor",
@@ -163,14 +174,16 @@ func brokenStates() map[string]broken {
 		},
 		"work files on a disk": {
 			"rm -rf /run/kpssh; mkdir -m 700 /run/kpssh /opt/disk && mount --bind /opt/disk /run/kpssh",
-			[]string{"/run/kpssh: is on *, not on a tmpfs: secrets of a run would stay on a disk; fix: umount /run/kpssh; mount -t tmpfs tmpfs /run, and again at each boot"}, "umount /run/kpssh; rmdir /opt/disk",
+			[]string{"/run/kpssh: is on *, not on a tmpfs: secrets of a run would stay on a disk; fix: umount /run/kpssh; mount -t tmpfs tmpfs /run, and again at each boot"},
+			"umount /run/kpssh; rmdir /opt/disk",
 		},
 		"work files that others may read": {
 			"mkdir -p /run/kpssh; chmod 755 /run/kpssh", []string{"/run/kpssh: has mode 0755, not 0700; fix: chmod 0700 /run/kpssh"}, "chmod 0700 /run/kpssh",
 		},
 		"a clock that is wrong": {
 			"mv /usr/bin/date /usr/bin/date.real && printf '#!/bin/sh\\nexec /usr/bin/date.real -d \"1 hour ago\" \"$@\"\\n' >/usr/bin/date && chmod 755 /usr/bin/date",
-			[]string{"clock: is * behind here: what has expired looks good down to the time floor; fix: timedatectl set-ntp true"}, "mv /usr/bin/date.real /usr/bin/date",
+			[]string{"clock: is * behind here: what has expired looks good down to the time floor; fix: timedatectl set-ntp true"},
+			"mv /usr/bin/date.real /usr/bin/date",
 		},
 		"a name that nothing of ours makes": {
 			"mkdir -p -m 700 " + state + "/marks; : >'" + state + "/marks/a b'", []string{state + "/marks: has names in it that nothing of ours makes; fix: ls -lab " + state + "/marks"}, "rm " + state + "/marks/a*",
@@ -182,6 +195,7 @@ func brokenStates() map[string]broken {
 func TestCheckNamesFaultAndFixOnBrokenHosts(t *testing.T) {
 	w := newWorld(t)
 	h := w.setUp(t)
+	must(t, h, "echo 1700000000 >"+state+"/time-floor") // of a host that ran something
 	address := shared.Lab(t).Addr().String()
 	count := 0
 	for _, table := range []map[string]broken{brokenHosts(), brokenPrograms(), brokenStates()} {

@@ -43,7 +43,7 @@ func TestRepairResetsStateAndSaysSoInTheJournal(t *testing.T) {
 	}
 	repair("", "nothing is broken\n", 0)
 
-	must(t, h, "mkdir -m 700 "+state+"/marks && echo x >"+state+"/marks/tls-bootstrap && echo y >"+state+"/marks/other && echo 17 >"+state+"/running")
+	must(t, h, "echo 1700000000 >"+state+"/time-floor && mkdir -m 700 "+state+"/marks && echo x >"+state+"/marks/tls-bootstrap && echo y >"+state+"/marks/other && echo 17 >"+state+"/running")
 	now := strings.TrimSpace(must(t, h, "/usr/bin/date +%s"))
 	frozen := "mv /usr/bin/date /usr/bin/date.real && printf '#!/bin/sh\\necho " + now + "\\n' >/usr/bin/date && chmod 755 /usr/bin/date"
 	must(t, h, frozen)

@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -199,8 +201,9 @@ func TestTheScriptTakesAnAccountOver(t *testing.T) {
 func TestTheScriptLeavesStateAndStatementsAlone(t *testing.T) {
 	w := newWorld(t)
 	h := w.setUp(t)
+	put(t, h, "/root/floor", (&statement.Statement{Kind: statement.KindFloor, Serial: 4, Issued: time.Now().Unix(), Cluster: "lab-1", Floors: []statement.Floor{{Profile: "web-*", Serial: 9}}}).Text(), 0o600)
 	must(t, h, `cd /var/lib/hostwarrant && umask 077 && mkdir marks statements && printf 'serial 77\n' >marks/tls-bootstrap && echo 1700000000 >time-floor &&
-echo 'web-* 9' >/etc/kpssh/floors && echo a statement >statements/floor && sha256sum /etc/kpssh/floors >statements/rendered`)
+echo 'web-* 9' >/etc/kpssh/floors && cp /root/floor statements/floor && sha256sum /var/lib/hostwarrant/statements/floor /etc/kpssh/floors >statements/rendered`)
 	before := must(t, h, listing)
 	out := must(t, h, "/root/setup.sh")
 	if !strings.Contains(out, "kept /etc/kpssh/floors: this host has accepted a floor statement, which says what is in it\n") || !strings.Contains(out, "1 files are as accepted statements say") {
@@ -211,13 +214,18 @@ echo 'web-* 9' >/etc/kpssh/floors && echo a statement >statements/floor && sha25
 	}
 	r := w.check(t, h)
 	wantGreen(t, r)
-	if !strings.Contains(r.err, "note: /etc/kpssh/floors is as the accepted floor statement says, not as the policy does") {
+	if !strings.Contains(r.err, "note: /etc/kpssh/floors is as the accepted floor statement of serial 4 says, not as the policy does") {
 		t.Errorf("stderr %q", r.err)
 	}
-	must(t, h, "echo 'web-* 3' >/etc/kpssh/floors")
-	if r := w.check(t, h); r.code != 1 || !strings.Contains(r.out, "/etc/kpssh/floors: is not what the accepted floor statement says; fix: ") {
-		t.Errorf("a file that is not what its statement says: %+v", r)
+	must(t, h, "echo 'web-* 3' >/etc/kpssh/floors && sed -i 's/^serial 4/serial 5/' /var/lib/hostwarrant/statements/floor")
+	r = w.check(t, h)
+	for _, says := range []string{`/etc/kpssh/floors: is not what the accepted floor statement says: has a line that is not of it: "web-* 3"; fix: `, "/statements/floor: is not the statement that was accepted: every run is refused with 22; fix: hostwarrant host repair --statement floor\n"} {
+		if r.code != 1 || !strings.Contains(r.out, says) {
+			t.Errorf("it does not say %q: %+v", says, r)
+		}
 	}
+	must(t, h, "hostwarrant host repair --statement floor && /root/setup.sh")
+	wantGreen(t, w.check(t, h))
 }
 
 func TestRemoveLeavesNothingButWhatItSays(t *testing.T) {
@@ -253,4 +261,3 @@ func TestRemoveLeavesNothingButWhatItSays(t *testing.T) {
 	must(t, h, "/root/setup.sh")
 	must(t, h, "exec 9>/var/lib/hostwarrant/running && flock 9 && ! /root/remove.sh 2>/tmp/e && grep -q 'a phase script is running' /tmp/e && getent passwd kpssh")
 }
-

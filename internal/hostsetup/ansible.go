@@ -37,7 +37,8 @@ func (s *Setup) Ansible() []RoleFile {
 	for _, f := range s.Files {
 		source := strings.ReplaceAll(strings.Trim(f.Path, "/"), "/", "_")
 		role = append(role, RoleFile{path.Join("files", source), f.Content})
-		entry := fmt.Sprintf("{path: %q, src: %q, mode: \"0%o\", statement: %q, validate: %q}\n", f.Path, source, f.Mode, string(f.Statement), validator(f.Path))
+		entry := fmt.Sprintf("{path: %q, src: %q, mode: \"0%o\", statement: %q, seed: %t, validate: %q}\n",
+			f.Path, source, f.Mode, string(f.Statement), f.Seed, validator(f.Path))
 		switch f.Path {
 		case sshdPath:
 			vars.WriteString("hostwarrant_sshd: " + entry)

@@ -10,8 +10,97 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/krl"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
+
+// statementFiles are the facts of an accepted statement, and of the list of digests that goes with it.
+func statementFiles(text, rendered string) []string {
+	kind := strings.Fields(text)[2]
+	return slices.Concat([]string{"entry 41c0 0 0 " + statementsDir}, stateFile("statements/"+kind, text+"-----BEGIN SSH SIGNATURE-----\n"), stateFile("statements/rendered", rendered))
+}
+
+// What a statement says stands in place of what the policy says.
+func TestFilesOfAcceptedStatements(t *testing.T) {
+	w := newWorld(t)
+	s := w.setup(t)
+	frame := func(kind, body string) string {
+		return "hostwarrant-statement: v1 " + kind + "\nserial 2\nissued 1700000000\ncluster prod-1\n" + body + "end\n"
+	}
+	revoked := func(fingerprints ...string) string {
+		b, err := krl.Render(fingerprints, 0, testkit.Now().Add(hours(1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	signers := "expires 1900000000\nmax-validity 90d\nthreshold install 1\nthreshold join 1\nthreshold leave 1\nthreshold uninstall 1\n"
+	line := "join@a namespaces=\"kpssh\" " + w.bob.Line
+	for name, c := range map[string]struct {
+		text, file, good, bad, difference string
+	}{
+		"floor":   {frame("floor", "floor a 9\n"), "floors", "a 9\n", "a 8\n", `has a line that is not of it: "a 8"`},
+		"roots":   {frame("roots", "threshold 1\nkey "+w.alice.Line+"\n"), "root_signers", "root namespaces=\"hostwarrant-statement\" " + w.alice.Line + "\n", "", `lacks a line: "root namespaces`},
+		"signers": {frame("signers", signers+"signer "+line+"\n"), "allowed_signers", line + "\n", line + "\n" + line + "\n", "has its lines twice"},
+		"revoke":  {frame("revoke", "revoke "+w.bob.Fingerprint+"\n"), "revoked_keys", revoked(w.bob.Fingerprint), revoked(), "it does not revoke exactly those 1 keys"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listed := sumOf([]byte(c.text+"-----BEGIN SSH SIGNATURE-----\n")) + "  " + statementsDir + "/" + name + "\n"
+			check := func(text, rendered, content string) ([]Finding, []Note) {
+				content = "content " + TrustDir + "/" + c.file + " " + base64.StdEncoding.EncodeToString([]byte(content))
+				return s.Check(facts(t, append(append(goodFacts(s), statementFiles(text, rendered)...), content)), testkit.Now())
+			}
+			for _, rendered := range []string{listed, "", strings.Repeat("0", 64) + "  " + statementsDir + "/" + name + "\n"} {
+				if findings, notes := check(c.text, rendered, c.good); len(findings) != 0 || len(notes) != 1 {
+					t.Errorf("as it says: %v, %v", findings, notes)
+				}
+			}
+			findings, _ := check(c.text, listed, c.bad)
+			if len(findings) != 1 || !strings.HasPrefix(findings[0].Fault, "is not what the accepted "+name+" statement says: "+c.difference) {
+				t.Errorf("otherwise: %v", findings)
+			}
+			for _, damaged := range []string{strings.Replace(c.text, "serial 2", "serial 3", 1), strings.Replace(c.text, "end\n", "", 1)} {
+				findings, _ = check(damaged, listed, c.good)
+				if len(findings) != 1 || findings[0].String() != statementsDir+"/"+name+": is not the statement that was accepted: every run is refused with 22; fix: hostwarrant host repair --statement "+name {
+					t.Errorf("damaged: %v", findings)
+				}
+			}
+			kind := Repair{Statement: name}
+			broken := hostFacts(t, statementFiles(strings.Replace(c.text, "serial 2", "serial 3", 1), listed))
+			if actions, _, err := kind.Plan(broken); err != nil || len(actions) != 1 || actions[0].Deed != SetAside || actions[0].Path != statementsDir+"/"+name {
+				t.Errorf("repair by name: %v, %v", actions, err)
+			}
+			if actions, unmended, err := (Repair{}).Plan(broken); err != nil || actions != nil || len(unmended) != 1 {
+				t.Errorf("repair of all: %v, %q, %v", actions, unmended, err)
+			}
+			_, _, err := kind.Plan(hostFacts(t, statementFiles(c.text, listed)))
+			wantReason(t, err, decision.InUse)
+		})
+	}
+	_, _, err := Repair{Statement: "floors"}.Plan(hostFacts(t))
+	wantReason(t, err, decision.Malformed)
+}
+
+// A host of a later generation of roots counts from there, and keeps what it has.
+func TestALinkOfTheRootsIsASeed(t *testing.T) {
+	w := newWorld(t)
+	o := w.options()
+	o.RootLink = []byte("hostwarrant-statement: v1 roots\nserial 2\nissued 1700000000\ncluster prod-1\nthreshold 1\nkey " + w.root.Line + "\nend\n")
+	s, _, err := New(w.policy(t), testkit.Now(), shipped(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(s.Shell()), "\tstage "+statementsDir+"/roots 600 "+sumOf(o.RootLink)+" seed <<") || !strings.Contains(string(s.Shell()), "\tdirectory "+statementsDir+" 700\n") {
+		t.Error("the script has no seed")
+	}
+	if findings, notes := s.Check(facts(t, goodFacts(s)), testkit.Now()); len(findings) != 0 || len(notes) != 1 {
+		t.Errorf("findings %v, notes %v", findings, notes)
+	}
+	lines := slices.DeleteFunc(goodFacts(s), func(l string) bool { return strings.Contains(l, " "+statementsDir+"/roots") })
+	if findings, _ := s.Check(facts(t, lines), testkit.Now()); len(findings) != 1 || findings[0].Where != statementsDir+"/roots" || findings[0].Fault != "is missing" {
+		t.Errorf("without it: %v", findings)
+	}
+}
 
 // goodFacts are what a host says that is as the setup says.
 func goodFacts(s *Setup) []string {
@@ -22,6 +111,7 @@ func goodFacts(s *Setup) []string {
 		"sudo     Defaults!/opt/kpssh/kpssh-shim !log_input, !log_output, !requiretty, env_reset, !setenv", "sudo ",
 		"sudo User kpssh may run the following commands on host-a:", `sudo     (root) NOPASSWD: /opt/kpssh/kpssh-shim ""`, "sshd maxauthtries 6", "run tmpfs",
 	}
+	lines = append(lines, stateFile("time-floor", "1700000000\n")...)
 	for _, line := range s.pinned() {
 		lines = append(lines, "sshd "+line)
 	}
@@ -61,7 +151,6 @@ func TestAGoodHostHasNoFindings(t *testing.T) {
 		{"entry 41c0 0 0 " + StateDir + "/marks", "entry 41c0 0 0 " + RunDir},
 		stateFile("marks/tls-bootstrap", "serial 42\ninstall "+caDigest+"\nuninstall "+caDigest+"\n"),
 		stateFile("marks/web", "serial 0\n"),
-		stateFile("time-floor", "1700000000\n"),
 		stateFile("running", ""),
 	} {
 		lines = append(lines, more...)
@@ -95,15 +184,19 @@ func TestFindingsOfOneFact(t *testing.T) {
 		"a setting that is missing":   {"sshd permittty", nil, []string{`sshd: says "permittty nothing" for kpssh`}},
 		"a file that is missing":      {"entry 81a4 0 0 " + clusterPath, nil, []string{clusterPath + ": is missing"}},
 		"a file too large":            {"content " + clusterPath, nil, []string{clusterPath + ": is too large to be read"}},
-		"a mark with another order": {"", append(stateFile("marks/a", "serial 1\njoin "+caDigest+"\ninstall "+caDigest+"\n"), "entry 41c0 0 0 "+StateDir+"/marks"),
-			[]string{StateDir + "/marks/a: is no mark"}},
+		"a mark with another order": {
+			"", append(stateFile("marks/a", "serial 1\njoin "+caDigest+"\ninstall "+caDigest+"\n"), "entry 41c0 0 0 "+StateDir+"/marks"),
+			[]string{StateDir + "/marks/a: is no mark"},
+		},
 		"a mark without its end":      {"", append(stateFile("marks/a", "serial 1"), "entry 41c0 0 0 "+StateDir+"/marks"), []string{StateDir + "/marks/a: is no mark"}},
 		"an empty mark":               {"", append(stateFile("marks/a", ""), "entry 41c0 0 0 "+StateDir+"/marks"), []string{StateDir + "/marks/a: is no mark"}},
 		"a mark of no profile":        {"", append(stateFile("marks/A", "serial 1\n"), "entry 41c0 0 0 "+StateDir+"/marks"), []string{StateDir + "/marks/A: is not the mark of any profile"}},
 		"marks that others may write": {"", []string{"entry 41ff 0 0 " + StateDir + "/marks"}, []string{StateDir + "/marks: has mode 0777: others than root may write it"}},
 		"marks that are a file":       {"", []string{"entry 81a4 0 0 " + StateDir + "/marks"}, []string{StateDir + "/marks: is no directory"}},
-		"a statement that is not kept to": {"", append(stateFile("statements/revoke", "x"), "entry 41c0 0 0 "+StateDir+"/statements"),
-			[]string{TrustDir + "/revoked_keys: is not what the accepted revoke statement says"}},
+		"marks without a time floor": {
+			"entry 8180 0 0 " + StateDir + "/time-floor", append(stateFile("marks/a", "serial 1\n"), "entry 41c0 0 0 "+StateDir+"/marks"),
+			[]string{StateDir + "/time-floor: is missing although there are marks"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := slices.DeleteFunc(goodFacts(s), func(l string) bool { return c.drop != "" && strings.HasPrefix(l, c.drop) })

@@ -48,6 +48,7 @@ func (c *checker) state() {
 			c.rootAlone(p, e, e.isFile(), "plain file")
 		}
 	}
+	c.statements()
 	c.marks()
 	c.lock()
 	c.records()
@@ -82,6 +83,10 @@ func (c *checker) marks() {
 		if _, ok := markSerial(c.facts.Contents[p]); !ok && c.facts.Entries[p].isFile() {
 			c.find(p, "is no mark: every run of "+profile+" is refused with 22", "hostwarrant host repair --mark "+profile)
 		}
+	}
+	floor := StateDir + "/time-floor"
+	if _, there := c.facts.Entries[floor]; !there && len(paths) > 0 {
+		c.find(floor, "is missing although there are marks: every run is refused with 22", "hostwarrant host repair --time-floor")
 	}
 }
 

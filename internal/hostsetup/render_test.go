@@ -98,7 +98,7 @@ func TestTheThreeFormsHoldTheSameFiles(t *testing.T) {
 		t.Errorf("the role has %d files, the setup %d", len(entries), len(s.Files))
 	}
 	for i, f := range s.Files {
-		if entries[i].Path != f.Path || entries[i].Mode != fmt.Sprintf("0%o", f.Mode) || role["files/"+entries[i].Src] != string(f.Content) || entries[i].Statement != string(f.Statement) {
+		if entries[i].Path != f.Path || entries[i].Mode != fmt.Sprintf("0%o", f.Mode) || role["files/"+entries[i].Src] != string(f.Content) || entries[i].Statement != string(f.Statement) || entries[i].Seed != f.Seed {
 			t.Errorf("the role has %+v for %s", entries[i], f.Path)
 		}
 		line := fmt.Sprintf(" %s %o %s %s <<'END_OF_FILE'\n", f.Path, f.Mode, sumOf(f.Content), gocmp.Or(string(f.Statement), "-"))
@@ -118,7 +118,10 @@ func TestTheThreeFormsHoldTheSameFiles(t *testing.T) {
 	}
 }
 
-type roleEntry struct{ Path, Src, Mode, Statement, Validate string }
+type roleEntry struct {
+	Path, Src, Mode, Statement, Validate string
+	Seed                                 bool
+}
 
 func TestTextThatCouldEndItselfIsEncoded(t *testing.T) {
 	for text, want := range map[string]bool{

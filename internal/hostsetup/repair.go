@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 )
 
 // repairedDir is where what is set aside goes.
@@ -22,10 +24,14 @@ type Repair struct {
 	Serial int64
 	// Run is the id of a run whose record is to go.
 	Run string
+	// Statement is the kind of a kept statement that is to go.
+	Statement string
 }
 
 // Named reports whether anything was asked for by name.
-func (r Repair) Named() bool { return r.State || r.TimeFloor || r.Lock || r.Mark != "" || r.Run != "" }
+func (r Repair) Named() bool {
+	return r.State || r.TimeFloor || r.Lock || r.Mark != "" || r.Run != "" || r.Statement != ""
+}
 
 // Deed is a kind of action.
 type Deed string
@@ -66,6 +72,9 @@ func (r Repair) Plan(f *Facts) (actions []Action, unmended []string, err error) 
 		if err := p.record(r.Run); err != nil {
 			return nil, nil, err
 		}
+	}
+	if err := p.statements(r); err != nil {
+		return nil, nil, err
 	}
 	return p.actions, p.unmended, nil
 }
@@ -118,20 +127,53 @@ func (p *planner) lock(r Repair) error {
 	return nil
 }
 
+// timeFloor sets the floor to the clock's time: without one, a host that has marks refuses everything.
 func (p *planner) timeFloor(r Repair) {
 	file := StateDir + "/time-floor"
 	e, there := p.facts.Entries[file]
-	if !there || !r.TimeFloor && r.Named() {
+	if !r.TimeFloor && r.Named() {
 		return
 	}
-	broken := !e.isFile() || e.owner != 0 || !floorText.Match(p.facts.Contents[file])
-	if broken || r.TimeFloor {
-		p.aside(file, "until the next signed time only the clock says what has expired")
+	lost := !there && len(p.facts.below(StateDir+"/marks")) > 0
+	broken := there && (!e.isFile() || e.owner != 0 || e.permission()&0o022 != 0 || !floorText.Match(p.facts.Contents[file]))
+	if !lost && !broken && !r.TimeFloor {
+		return
 	}
+	if there {
+		p.aside(file, "it is to be replaced")
+	}
+	now := time.Unix(p.facts.Time, 0).UTC().Format(time.RFC3339)
+	p.do(Action{Deed: WriteFile, Path: file, Content: fmt.Appendf(nil, "%d\n", p.facts.Time)}, "write %s: the clock's time, %s", file, now)
 }
 
 // floorText is what the time floor holds.
-var floorText = regexp.MustCompile(`^[0-9]{1,15}\n$`)
+var floorText = regexp.MustCompile(`^[1-9][0-9]{0,14}\n$`)
+
+// statements sets a kept statement aside that is not the one that was accepted. What was rendered from it
+// stays as it is.
+func (p *planner) statements(r Repair) error {
+	for _, kind := range statement.Kinds() {
+		named := r.Statement == string(kind)
+		if r.Named() && !named {
+			continue
+		}
+		file := statementPath(kind)
+		// check: InUse: without the statement that revoked a key, an older one brings the key back
+		if named && !p.facts.damaged(kind) {
+			return decision.Errorf(decision.InUse, "there is no %s statement here that is damaged", kind).Try("a newer statement replaces a sound one")
+		}
+		if named {
+			p.aside(file, "send the newest "+string(kind)+" statement again at once, for this host takes any now")
+		} else if p.facts.damaged(kind) {
+			p.unmended = append(p.unmended, fmt.Sprintf("%s is damaged; once the newest %s statement is at hand: hostwarrant host repair --statement %s", file, kind, kind))
+		}
+	}
+	// check: Malformed: a slip in the kind must not look like work that was done
+	if r.Statement != "" && !slices.Contains(statement.Kinds(), statement.Kind(r.Statement)) {
+		return decision.Errorf(decision.Malformed, "%.40q is no kind of statement", r.Statement)
+	}
+	return nil
+}
 
 func (p *planner) marks(r Repair) error {
 	if r.Mark != "" {

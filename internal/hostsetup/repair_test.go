@@ -20,6 +20,7 @@ const (
 func hostFacts(t *testing.T, more ...[]string) *Facts {
 	t.Helper()
 	lines := []string{"time 1700000000", "boot " + boot, "entry 41c0 0 0 " + StateDir}
+	lines = append(lines, stateFile("time-floor", "1600000000\n")...)
 	lines = append(lines, stateFile("../../../etc/kpssh/floors", "tls-bootstrap 40\nweb-* 1\nweb-a 3\n")...)
 	for i, line := range lines {
 		lines[i] = strings.ReplaceAll(line, StateDir+"/../../../etc", "/etc")
@@ -39,6 +40,7 @@ func says(actions []Action) []string {
 
 func TestRepairPlansWhatIsBroken(t *testing.T) {
 	const kept = StateDir + "/repaired/"
+	const clocks = "write " + StateDir + "/time-floor: the clock's time, 2023-11-14T22:13:20Z"
 	owned := append(stateFile("marks/web-b", "serial 9\n"), "entry 8180 990 0 "+StateDir+"/marks/web-b")
 	for name, c := range map[string]struct {
 		repair   Repair
@@ -52,9 +54,10 @@ func TestRepairPlansWhatIsBroken(t *testing.T) {
 		}, ""},
 		"a mark without a floor":     {Repair{}, mark("a", ""), nil, "marks/a is no mark, and without a floor for a somebody must say its serial: hostwarrant host repair --mark a --serial N"},
 		"a mark of the user's":       {Repair{}, owned, []string{"set " + StateDir + "/marks/web-b aside as " + kept + "web-b.1700000000: the floor 1 is what holds for web-b"}, ""},
-		"a time floor":               {Repair{}, stateFile("time-floor", "now\n"), []string{"set " + StateDir + "/time-floor aside as " + kept + "time-floor.1700000000: until the next signed time only the clock says what has expired"}, ""},
+		"a time floor":               {Repair{}, stateFile("time-floor", "now\n"), []string{"set " + StateDir + "/time-floor aside as " + kept + "time-floor.1700000000: it is to be replaced", clocks}, ""},
 		"a good time floor":          {Repair{}, stateFile("time-floor", "5\n"), nil, ""},
-		"the same, by name":          {Repair{TimeFloor: true}, stateFile("time-floor", "5\n"), []string{"set " + StateDir + "/time-floor aside as " + kept + "time-floor.1700000000: until the next signed time only the clock says what has expired"}, ""},
+		"the same, by name":          {Repair{TimeFloor: true}, stateFile("time-floor", "5\n"), []string{"set " + StateDir + "/time-floor aside as " + kept + "time-floor.1700000000: it is to be replaced", clocks}, ""},
+		"a time floor of others":     {Repair{}, append(stateFile("time-floor", "5\n"), "entry 81b6 0 0 "+StateDir+"/time-floor"), []string{"set " + StateDir + "/time-floor aside as " + kept + "time-floor.1700000000: it is to be replaced", clocks}, ""},
 		"a torn lock":                {Repair{}, stateFile("running", "17 4"), []string{"set " + StateDir + "/running aside as " + kept + "running.1700000000: no script that it names is running"}, ""},
 		"the lock of one that ended": {Repair{}, stateFile("running", "17 4 "+boot+" -\n"), nil, ""},
 		"the lock of one that runs":  {Repair{}, append(stateFile("running", "17 4 "+boot+" -\n"), "runner 4"), nil, ""},
@@ -77,6 +80,10 @@ func TestRepairPlansWhatIsBroken(t *testing.T) {
 				t.Errorf("unmended %q, plan (-want +got):\n%s", unmended, diff)
 			}
 		})
+	}
+	floorless, _, err := Repair{}.Plan(facts(t, append(mark("a", "serial 1\n"), "time 1700000000", "entry 41c0 0 0 "+StateDir)))
+	if err != nil || len(floorless) != 1 || string(floorless[0].Content) != "1700000000\n" {
+		t.Errorf("marks without a time floor: %v, %v", floorless, err)
 	}
 	lost, _, err := Repair{State: true}.Plan(facts(t, []string{"time 1"}))
 	if err != nil || len(lost) != 1 || lost[0].Deed != MakeDirectory {

@@ -2,6 +2,7 @@ package hostsetup
 
 import (
 	"io/fs"
+	"path"
 	"slices"
 	"time"
 
@@ -46,6 +47,9 @@ type Options struct {
 	// Settings of shim.conf, left to the shim's defaults where they are zero.
 	KubeletKey               string
 	MaxSerialStep, OutputMax int64
+	// RootLink is the roots statement that made the roots what they are, with its
+	// signatures behind it; nil for the first generation. Hosts count from there.
+	RootLink []byte
 }
 
 // File is one file of a host, root's alone.
@@ -55,6 +59,8 @@ type File struct {
 	Content []byte
 	// Statement is the kind that replaces the file once the host has accepted one.
 	Statement statement.Kind
+	// Seed is a file that is put there where there is none, and is the host's own from then on.
+	Seed bool
 }
 
 // Directory is one directory of a host, root's alone.
@@ -122,6 +128,12 @@ func New(p *trustpolicy.Policy, now time.Time, shipped Shipped, o Options) (*Set
 		s.Files = slices.DeleteFunc(s.Files, func(f File) bool { return f.Path == clusterPath })
 		s.Absent = []string{clusterPath}
 	}
+	if o.RootLink != nil {
+		link := File{Path: statementPath(statement.KindRoots), Mode: 0o600, Content: o.RootLink, Seed: true}
+		s.Directories = append(s.Directories, Directory{path.Dir(link.Path), 0o700})
+		at := slices.IndexFunc(s.Files, func(f File) bool { return f.Statement == statement.KindRoots })
+		s.Files = slices.Insert(s.Files, at+1, link)
+	}
 	return s, append(notes, remarks(p, o, signers, cluster)...), nil
 }
 
@@ -186,6 +198,9 @@ func remarks(p *trustpolicy.Policy, o Options, signers, cluster []string) []Note
 	}
 	if o.WarrantRequired && !p.RequireWarrant {
 		notes = append(notes, note("the policy does not require warrants and these hosts do: they refuse scripts without one (--warrant optional takes them)"))
+	}
+	if p.RootVersion > 1 && o.RootLink == nil {
+		notes = append(notes, warning("without the roots statement of version %d these hosts take no later one: give it to --root, or in the policy's rootChain", p.RootVersion))
 	}
 	if len(o.LoginKeys) == 0 {
 		notes = append(notes, note("without --login-key nobody may log in as %s: the relay cannot reach these hosts", Account))

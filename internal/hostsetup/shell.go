@@ -2,6 +2,7 @@ package hostsetup
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed" // of the scripts' parts
 	"encoding/base64"
@@ -44,7 +45,7 @@ func (s *Setup) Shell() []byte {
 		fmt.Fprintf(&b, "\tdirectory %s %o\n", d.Path, d.Mode)
 	}
 	b.WriteString("}\n\n# files stages each file: PATH MODE SHA256 STATEMENT, its content on stdin. Where the host has\n" +
-		"# accepted a statement of that kind, the file stays as it is.\nfiles() {\n")
+		"# accepted a statement of that kind, the file stays as it is. A seed is for a host that has none.\nfiles() {\n")
 	for _, f := range s.Files {
 		f.stage(&b)
 	}
@@ -62,9 +63,9 @@ func (s *Setup) Shell() []byte {
 // stage writes the call that stages one file: text as it is, for people to read,
 // anything else in base64.
 func (f File) stage(b *bytes.Buffer) {
-	kind := string(f.Statement)
-	if kind == "" {
-		kind = "-"
+	kind := cmp.Or(string(f.Statement), "-")
+	if f.Seed {
+		kind = "seed"
 	}
 	word, content := "stage", string(f.Content)
 	if !plain(f.Content) {

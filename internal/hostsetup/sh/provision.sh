@@ -126,6 +126,10 @@ replace() { # FROM MODE PATH
 
 switch_all() {
 	while read -r number mode statement path <&3; do
+		if [ "$statement" = seed ]; then
+			[ -e "$path" ] || switch
+			continue
+		fi
 		if [ "$statement" != - ] && [ -e "$state/statements/$statement" ]; then
 			kept=$((kept + 1))
 			say "kept $path: this host has accepted a $statement statement, which says what is in it"
