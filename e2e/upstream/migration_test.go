@@ -49,6 +49,16 @@ spec:
   capacity: {cpu: "2", memory: 4Gi}
 `
 
+// sshConfig is the operator's. A setup has sshd read its configuration again, which takes a moment.
+const sshConfig = `Host host-1
+	HostName %[1]s
+	IdentityFile %[2]s/operator
+	UserKnownHostsFile %[2]s/known_hosts
+	BatchMode yes
+	ConnectionAttempts 20
+	LogLevel ERROR
+`
+
 func newMigration(t *testing.T) *migration {
 	t.Helper()
 	m := &migration{world: newWorld(t), raw: rawHost}
@@ -68,7 +78,7 @@ func newMigration(t *testing.T) *migration {
 		"SHA256SUMS": sums, "SHA256SUMS.sig": testkit.Sign(t, release, "hostwarrant-release", []byte(sums)),
 		"release.pub":  `release namespaces="hostwarrant-release" ` + release.Line + "\n",
 		"profile.yaml": published, "host-1.yaml": m.raw, "its-shim": read(t, filepath.Join("standin", "kpssh-shim")),
-		"ssh_config":  fmt.Sprintf("Host host-1\n\tHostName %s\n\tIdentityFile %s/operator\n\tUserKnownHostsFile %s/known_hosts\n\tBatchMode yes\n\tLogLevel ERROR\n", m.host.Addr, m.dir, m.dir),
+		"ssh_config":  fmt.Sprintf(sshConfig, m.host.Addr, m.dir),
 		"known_hosts": m.host.KnownHostLine() + "\n",
 	} {
 		testkit.WriteFile(t, m.dir, name, []byte(text))
@@ -199,6 +209,41 @@ func TestTheMigrationGuide(t *testing.T) {
 
 	m.backToRaw(t, first)
 	m.guide.allUsed(t)
+}
+
+// TestAHostWithItsShimGoesTheSameWay sets a host up as one that has karpenter-provider-ssh's shim: an
+// account with a home, its keys there, a rule of sudo that takes arguments, a Match block.
+func TestAHostWithItsShimGoesTheSameWay(t *testing.T) {
+	m := newMigration(t)
+	bare := plain(t, "leave", "#!/bin/sh\ntrue\n", m.signer)
+	testkit.WriteFile(t, m.dir, "prepare", fmt.Appendf(nil, `set -eu
+useradd -m kpssh
+mkdir -p /home/kpssh/.ssh /etc/kpssh
+echo 'restrict,command="/opt/kpssh/kpssh-shim" %s' >/home/kpssh/.ssh/authorized_keys
+chown -R kpssh:kpssh /home/kpssh/.ssh
+chmod 700 /home/kpssh/.ssh
+echo 'kpssh ALL=(root) NOPASSWD: /opt/kpssh/kpssh-shim' >/etc/sudoers.d/kpssh
+chmod 440 /etc/sudoers.d/kpssh
+echo 'kpssh namespaces="kpssh" %s' >/etc/kpssh/allowed_signers
+printf 'Match User kpssh\n\tForceCommand /opt/kpssh/kpssh-shim\n\tPermitTTY no\n' >/etc/ssh/sshd_config.d/50-kpssh.conf
+kill -HUP "$(cat /run/sshd.pid)"
+`, m.login.Line, m.signer.Line))
+	m.run(t, "ssh root@host-1 'mkdir /opt/kpssh && cat >/opt/kpssh/kpssh-shim && chmod 755 /opt/kpssh/kpssh-shim' <its-shim")
+	m.run(t, "ssh root@host-1 'cat >/root/prepare && sh /root/prepare' <prepare")
+	eventually(t, "sshd to read its configuration again", func() bool {
+		_, err := m.theirs(t, m.host).Probe(t.Context())
+		return err == nil
+	})
+	m.ends(t, bare, "leave", 0)
+
+	m.follow(t, "Before the first host", 0)
+	m.follow(t, "Before the first host", 1)
+	m.run(t, "ssh root@host-1 'rm /etc/ssh/sshd_config.d/50-kpssh.conf'")
+	contains(t, m.follow(t, "From raw to optional", 0), "as trust policy 1 says")
+	m.ends(t, bare, "leave", 0)
+	p := readProfile(t, read(t, filepath.Join(m.dir, "profile.yaml")))
+	m.ends(t, p, "join", 0)
+	m.ends(t, client.Profile{Scripts: map[string]string{"leave": p.Scripts["join"]}, Signatures: map[string]string{"leave": p.Signatures["join"]}}, "leave", 16)
 }
 
 // shownKeyIsFirst wants the file for the Secret to hold, first, the key that the controller is shown.
