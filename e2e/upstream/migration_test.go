@@ -219,7 +219,7 @@ func TestAHostWithItsShimGoesTheSameWay(t *testing.T) {
 	testkit.WriteFile(t, m.dir, "prepare", fmt.Appendf(nil, `set -eu
 useradd -m kpssh
 mkdir -p /home/kpssh/.ssh /etc/kpssh
-echo 'restrict,command="/opt/kpssh/kpssh-shim" %s' >/home/kpssh/.ssh/authorized_keys
+printf 'restrict,command="/opt/kpssh/kpssh-shim" %%s\n' '%s' '%s' >/home/kpssh/.ssh/authorized_keys
 chown -R kpssh:kpssh /home/kpssh/.ssh
 chmod 700 /home/kpssh/.ssh
 echo 'kpssh ALL=(root) NOPASSWD: /opt/kpssh/kpssh-shim' >/etc/sudoers.d/kpssh
@@ -227,7 +227,7 @@ chmod 440 /etc/sudoers.d/kpssh
 echo 'kpssh namespaces="kpssh" %s' >/etc/kpssh/allowed_signers
 printf 'Match User kpssh\n\tForceCommand /opt/kpssh/kpssh-shim\n\tPermitTTY no\n' >/etc/ssh/sshd_config.d/50-kpssh.conf
 kill -HUP "$(cat /run/sshd.pid)"
-`, m.login.Line, m.signer.Line))
+`, m.login.Line, m.other.Line, m.signer.Line))
 	m.run(t, "ssh root@host-1 'mkdir /opt/kpssh && cat >/opt/kpssh/kpssh-shim && chmod 755 /opt/kpssh/kpssh-shim' <its-shim")
 	m.run(t, "ssh root@host-1 'cat >/root/prepare && sh /root/prepare' <prepare")
 	eventually(t, "sshd to read its configuration again", func() bool {
@@ -235,12 +235,19 @@ kill -HUP "$(cat /run/sshd.pid)"
 		return err == nil
 	})
 	m.ends(t, bare, "leave", 0)
+	second := m.theirs(t, m.host)
+	second.PrivateKey = m.other.PEM
+	_, err := second.Probe(t.Context())
+	must(t, err)
 
 	m.follow(t, "Before the first host", 0)
 	m.follow(t, "Before the first host", 1)
 	m.run(t, "ssh root@host-1 'rm /etc/ssh/sshd_config.d/50-kpssh.conf'")
 	contains(t, m.follow(t, "From raw to optional", 0), "as trust policy 1 says")
 	m.ends(t, bare, "leave", 0)
+	if _, err := second.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "unable to authenticate") {
+		t.Errorf("a key in the account's home still counts: %v", err)
+	}
 	p := readProfile(t, read(t, filepath.Join(m.dir, "profile.yaml")))
 	m.ends(t, p, "join", 0)
 	m.ends(t, client.Profile{Scripts: map[string]string{"leave": p.Scripts["join"]}, Signatures: map[string]string{"leave": p.Signatures["join"]}}, "leave", 16)
