@@ -257,7 +257,9 @@ func TestHostsStartAtTheRootsInForce(t *testing.T) {
 		Kind: statement.KindRoots, Serial: 2, Issued: testkit.Now().Unix(), Cluster: "prod-1", Roots: &statement.Roots{Threshold: 1, Keys: []ssh.PublicKey{next.PublicKey()}},
 	}).Text()
 	document := strings.Replace(w.read(w.path("host-document")), "rootVersion: 1", "rootVersion: 2", 1)
-	sign := func(s testkit.Signer, namespace string, text []byte) string { return testkit.Sign(t, s, namespace, text) }
+	sign := func(s testkit.Signer, namespace string, text []byte) string {
+		return testkit.Sign(t, s, namespace, text)
+	}
 	blocks := []string{sign(w.root, statement.Namespace, link), sign(next, statement.Namespace, link)}
 	policy := func(chain []any) string {
 		return w.write("next.json", w.json(map[string]any{

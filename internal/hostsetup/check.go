@@ -76,9 +76,9 @@ func (c *checker) programs() {
 		c.find("openssh", fmt.Sprintf("%.60q is no version of OpenSSH", c.facts.OpenSSH), "apt-get install openssh-client")
 		return
 	}
-	major, _ := strconv.Atoi(m[1])
-	minor, _ := strconv.Atoi(m[2])
-	if major < 8 || major == 8 && minor < 2 {
+	major, err := strconv.Atoi(m[1])
+	minor, err2 := strconv.Atoi(m[2])
+	if err != nil || err2 != nil || major < 8 || major == 8 && minor < 2 {
 		c.find("openssh", m[0]+" is older than 8.2, the first that can verify", "apt-get install openssh-server openssh-client, from a newer release")
 	}
 }
