@@ -143,6 +143,10 @@ func (c *checker) file(want File) {
 	if want.Seed {
 		return // the host's own by now: state looks at it
 	}
+	if c.stated(want) {
+		c.rootAlone(want.Path, e, e.isFile(), "plain file") // the shim gives it a mode of its own
+		return
+	}
 	c.rootsOwn(want.Path, e, e.isFile(), "plain file", want.Mode)
 	if !e.isFile() {
 		return
@@ -151,9 +155,6 @@ func (c *checker) file(want File) {
 		if got := c.facts.ShimDigest; got != fmt.Sprintf("%x", sha256.Sum256(want.Content)) {
 			c.find(want.Path, fmt.Sprintf("is another program: its sha256 is %.64s", got), setUpAgain)
 		}
-		return
-	}
-	if c.stated(want) {
 		return
 	}
 	got, read := c.facts.Contents[want.Path]

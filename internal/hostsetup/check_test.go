@@ -55,6 +55,13 @@ func TestFilesOfAcceptedStatements(t *testing.T) {
 					t.Errorf("as it says: %v, %v", findings, notes)
 				}
 			}
+			for mode, want := range map[string]int{"8180": 0, "81b4": 1} { // the shim's own mode; one that a group may write
+				content := "content " + TrustDir + "/" + c.file + " " + base64.StdEncoding.EncodeToString([]byte(c.good))
+				lines := append(append(goodFacts(s), statementFiles(c.text, listed)...), content, "entry "+mode+" 0 0 "+TrustDir+"/"+c.file)
+				if findings, _ := s.Check(facts(t, lines), testkit.Now()); len(findings) != want {
+					t.Errorf("mode %s: %v", mode, findings)
+				}
+			}
 			findings, _ := check(c.text, listed, c.bad)
 			if len(findings) != 1 || !strings.HasPrefix(findings[0].Fault, "is not what the accepted "+name+" statement says: "+c.difference) {
 				t.Errorf("otherwise: %v", findings)
