@@ -185,6 +185,10 @@ func TestHostCheckAsksOverSSH(t *testing.T) {
 	if r := w.hostwarrant(append(check, "--ssh", "host-a")...); r.code != exitRefused || !strings.Contains(r.out, "\nsudo: does not let kpssh start the shim; fix: ") || strings.Count(r.out, "; fix: ") != strings.Count(r.out, "\n") {
 		t.Errorf("in text: exit %d, %s%s", r.code, r.out, r.err)
 	}
+	play(fmt.Sprintf("printf 'hostwarrant-facts: v1\\ntime %d\\nopenssh OpenSSH_9.2p1\\nsshd-fault \\033[2Jgone\\nrun tmpfs\\nend\\n'\n", testkit.Now().Unix()))
+	if r := w.hostwarrant(append(check, "--ssh", "host-a")...); !strings.Contains(r.out, `sshd: does not take its configuration: \x1b[2Jgone; fix: sshd -t`) {
+		t.Errorf("what a terminal would obey: %q", r.out)
+	}
 	play("printf 'hostwarrant-facts: v1\\ntime 1\\n'\n")
 	wantFailed(t, w.hostwarrant(append(check, "--ssh", "host-a")...), exitUndecided, "cannot be read")
 	play("echo 'Permission denied (publickey).' >&2; exit 255\n")
