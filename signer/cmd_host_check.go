@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/hostsetup"
 )
 
@@ -98,7 +99,7 @@ func (c *cli) printChecked(found checked, format string) error {
 	}
 	var b strings.Builder
 	for _, f := range found.Findings {
-		b.WriteString(f.String() + "\n")
+		b.WriteString(decision.OneLine(f.String(), maxSaid) + "\n") // a host says what it likes
 	}
 	return c.print([]byte(b.String()))
 }

@@ -185,6 +185,10 @@ func TestHostCheckAsksOverSSH(t *testing.T) {
 	if r := w.hostwarrant(append(check, "--ssh", "host-a")...); r.code != exitRefused || !strings.Contains(r.out, "\nsudo: does not let kpssh start the shim; fix: ") || strings.Count(r.out, "; fix: ") != strings.Count(r.out, "\n") {
 		t.Errorf("in text: exit %d, %s%s", r.code, r.out, r.err)
 	}
+	play(fmt.Sprintf("printf 'hostwarrant-facts: v1\\ntime %d\\nopenssh OpenSSH_9.2p1\\nsshd-fault \\033[2Jgone\\nrun tmpfs\\nend\\n'\n", testkit.Now().Unix()))
+	if r := w.hostwarrant(append(check, "--ssh", "host-a")...); !strings.Contains(r.out, `sshd: does not take its configuration: \x1b[2Jgone; fix: sshd -t`) {
+		t.Errorf("what a terminal would obey: %q", r.out)
+	}
 	play("printf 'hostwarrant-facts: v1\\ntime 1\\n'\n")
 	wantFailed(t, w.hostwarrant(append(check, "--ssh", "host-a")...), exitUndecided, "cannot be read")
 	play("echo 'Permission denied (publickey).' >&2; exit 255\n")
@@ -257,7 +261,9 @@ func TestHostsStartAtTheRootsInForce(t *testing.T) {
 		Kind: statement.KindRoots, Serial: 2, Issued: testkit.Now().Unix(), Cluster: "prod-1", Roots: &statement.Roots{Threshold: 1, Keys: []ssh.PublicKey{next.PublicKey()}},
 	}).Text()
 	document := strings.Replace(w.read(w.path("host-document")), "rootVersion: 1", "rootVersion: 2", 1)
-	sign := func(s testkit.Signer, namespace string, text []byte) string { return testkit.Sign(t, s, namespace, text) }
+	sign := func(s testkit.Signer, namespace string, text []byte) string {
+		return testkit.Sign(t, s, namespace, text)
+	}
 	blocks := []string{sign(w.root, statement.Namespace, link), sign(next, statement.Namespace, link)}
 	policy := func(chain []any) string {
 		return w.write("next.json", w.json(map[string]any{

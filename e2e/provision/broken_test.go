@@ -3,6 +3,8 @@
 package provision
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,7 +183,7 @@ func brokenStates() map[string]broken {
 			"mkdir -p /run/kpssh; chmod 755 /run/kpssh", []string{"/run/kpssh: has mode 0755, not 0700; fix: chmod 0700 /run/kpssh"}, "chmod 0700 /run/kpssh",
 		},
 		"a clock that is wrong": {
-			"mv /usr/bin/date /usr/bin/date.real && printf '#!/bin/sh\\nexec /usr/bin/date.real -d \"1 hour ago\" \"$@\"\\n' >/usr/bin/date && chmod 755 /usr/bin/date",
+			"echo 1700000000 >" + state + "/time-floor; mv /usr/bin/date /usr/bin/date.real && printf '#!/bin/sh\\nexec /usr/bin/date.real -d \"1 hour ago\" \"$@\"\\n' >/usr/bin/date && chmod 755 /usr/bin/date",
 			[]string{"clock: is * behind here: what has expired looks good down to the time floor; fix: timedatectl set-ntp true"},
 			"mv /usr/bin/date.real /usr/bin/date",
 		},
@@ -199,7 +201,8 @@ func TestCheckNamesFaultAndFixOnBrokenHosts(t *testing.T) {
 	address := shared.Lab(t).Addr().String()
 	count := 0
 	for _, table := range []map[string]broken{brokenHosts(), brokenPrograms(), brokenStates()} {
-		for name, b := range table {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			b := table[name]
 			count++
 			t.Run(name, func(t *testing.T) {
 				must(t, h, b.fault)

@@ -76,9 +76,9 @@ func (c *checker) programs() {
 		c.find("openssh", fmt.Sprintf("%.60q is no version of OpenSSH", c.facts.OpenSSH), "apt-get install openssh-client")
 		return
 	}
-	major, _ := strconv.Atoi(m[1])
-	minor, _ := strconv.Atoi(m[2])
-	if major < 8 || major == 8 && minor < 2 {
+	major, err := strconv.Atoi(m[1])
+	minor, err2 := strconv.Atoi(m[2])
+	if err != nil || err2 != nil || major < 8 || major == 8 && minor < 2 {
 		c.find("openssh", m[0]+" is older than 8.2, the first that can verify", "apt-get install openssh-server openssh-client, from a newer release")
 	}
 }
@@ -143,6 +143,10 @@ func (c *checker) file(want File) {
 	if want.Seed {
 		return // the host's own by now: state looks at it
 	}
+	if c.stated(want) {
+		c.rootAlone(want.Path, e, e.isFile(), "plain file") // the shim gives it a mode of its own
+		return
+	}
 	c.rootsOwn(want.Path, e, e.isFile(), "plain file", want.Mode)
 	if !e.isFile() {
 		return
@@ -151,9 +155,6 @@ func (c *checker) file(want File) {
 		if got := c.facts.ShimDigest; got != fmt.Sprintf("%x", sha256.Sum256(want.Content)) {
 			c.find(want.Path, fmt.Sprintf("is another program: its sha256 is %.64s", got), setUpAgain)
 		}
-		return
-	}
-	if c.stated(want) {
 		return
 	}
 	got, read := c.facts.Contents[want.Path]

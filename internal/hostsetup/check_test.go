@@ -55,6 +55,13 @@ func TestFilesOfAcceptedStatements(t *testing.T) {
 					t.Errorf("as it says: %v, %v", findings, notes)
 				}
 			}
+			for mode, want := range map[string]int{"8180": 0, "81b4": 1} { // the shim's own mode; one that a group may write
+				content := "content " + TrustDir + "/" + c.file + " " + base64.StdEncoding.EncodeToString([]byte(c.good))
+				lines := append(append(goodFacts(s), statementFiles(c.text, listed)...), content, "entry "+mode+" 0 0 "+TrustDir+"/"+c.file)
+				if findings, _ := s.Check(facts(t, lines), testkit.Now()); len(findings) != want {
+					t.Errorf("mode %s: %v", mode, findings)
+				}
+			}
 			findings, _ := check(c.text, listed, c.bad)
 			if len(findings) != 1 || !strings.HasPrefix(findings[0].Fault, "is not what the accepted "+name+" statement says: "+c.difference) {
 				t.Errorf("otherwise: %v", findings)
@@ -243,11 +250,13 @@ func TestDifferencesOfTexts(t *testing.T) {
 }
 
 func TestFactsAreReadWholeOrNotAtAll(t *testing.T) {
-	good := factsHead + "\ntime 1\nentry 81a4 0 0 /a b\ncontent /a b\nend\n"
+	good := factsHead + "\ntime 1\nentry 81a4 0 0 /a\ncontent /a b\nend\n"
 	for name, text := range map[string]string{
 		"empty": "", "without a head": "time 1\nend\n", "cut short": factsHead + "\ntime 1\n", "without the last LF": strings.TrimSuffix(good, "\n"),
 		"with more behind": good + "x\n", "with something before": "Welcome!\n" + good, "an unknown word": factsHead + "\nx y\nend\n",
 		"a time that is none": factsHead + "\ntime x\nend\n", "an entry without a path": factsHead + "\nentry 81a4 0 0\nend\n",
+		"a path that is a command": factsHead + "\nentry 81a4 990 0 /a;reboot\nend\n", "a content of such a path": factsHead + "\ncontent /a$(reboot) \nend\n",
+		"a program that is a command": factsHead + "\nmissing a;reboot\nend\n", "a directory that is a command": factsHead + "\nodd /a;reboot\nend\n",
 		"an entry without a mode": factsHead + "\nentry x 0 0 /a\nend\n", "an entry without an owner": factsHead + "\nentry 81a4 x 0 /a\nend\n",
 		"a content that is no base64": factsHead + "\ncontent /a !\nend\n", "too much": factsHead + "\n" + strings.Repeat("sshd x\n", MaxFacts/7) + "end\n",
 	} {
@@ -257,8 +266,8 @@ func TestFactsAreReadWholeOrNotAtAll(t *testing.T) {
 		}
 		wantReason(t, err, decision.Malformed)
 	}
-	f, err := ParseFacts([]byte(factsHead + "\nentry 81a4 7 0 /a b\nend\n"))
-	if err != nil || f.Entries["/a b"].owner != 7 || !f.Entries["/a b"].isFile() || f.Entries["/a b"].permission() != 0o644 {
+	f, err := ParseFacts([]byte(factsHead + "\nentry 81a4 7 0 /a-b\nend\n"))
+	if err != nil || f.Entries["/a-b"].owner != 7 || !f.Entries["/a-b"].isFile() || f.Entries["/a-b"].permission() != 0o644 {
 		t.Errorf("%+v, %v", f, err)
 	}
 }

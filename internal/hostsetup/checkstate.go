@@ -59,7 +59,7 @@ func (c *checker) state() {
 func (c *checker) rootAlone(p string, e Entry, isType bool, kind string) bool {
 	before := len(c.findings)
 	if !isType {
-		c.find(p, "is no "+kind, "hostwarrant host repair")
+		c.find(p, "is no "+kind, "look into it, then rm -r "+p)
 	}
 	if e.owner != 0 {
 		c.find(p, fmt.Sprintf("belongs to user %d, not to root", e.owner), "look into it, then chown root:root "+p)

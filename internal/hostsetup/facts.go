@@ -5,6 +5,7 @@ import (
 	_ "embed" // of the script
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -100,7 +101,30 @@ func oddFacts(format string, args ...any) error {
 		Try("run it again; output of the login shell's start files gets in the way")
 }
 
+// plainPath is all that a path, or the name of a program, can be that the script tells of: it is repeated in
+// commands that people copy.
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
+
+// namesPath gives the word of a fact that is a path or a program.
+func namesPath(word, rest string) (path string, found bool) {
+	switch word {
+	case "missing", "odd":
+		return rest, true
+	case "content":
+		path, _, _ = strings.Cut(rest, " ")
+		return path, true
+	case "entry":
+		_, path, _ = strings.Cut(rest, "/")
+		return "/" + path, true
+	}
+	return "", false
+}
+
 func (f *Facts) take(word, rest string) (err error) {
+	// check: Malformed: a host that was taken over names a file so that the fix is a command of its choice
+	if path, found := namesPath(word, rest); found && !plainPath.MatchString(path) {
+		return fmt.Errorf("%.80q is no path of ours", path)
+	}
 	switch word {
 	case "time":
 		f.Time, err = strconv.ParseInt(rest, 10, 64)

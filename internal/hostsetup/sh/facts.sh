@@ -22,7 +22,7 @@ content() { # PATH
 }
 
 # below: what a directory of the state holds.
-below() { # DIRECTORY
+below() { # DIRECTORY entry|content
 	entry "$1" || return 0
 	[ -d "$1" ] || return 0
 	set +f
@@ -30,7 +30,7 @@ below() { # DIRECTORY
 		case ${path##*/} in
 		'*') ;;
 		*[!A-Za-z0-9._-]*) printf 'odd %s\n' "$1" ;;
-		*) content "$path" ;;
+		*) "$2" "$path" ;;
 		esac
 	done
 	set -f
@@ -93,9 +93,10 @@ main() {
 		$trust/authorized_keys /etc/sudoers.d/kpssh /etc/ssh/sshd_config.d/kpssh.conf $state/time-floor $state/running; do
 		content "$path"
 	done
-	for path in marks statements installed runs; do
-		below "$state/$path"
+	for part in marks statements runs; do
+		below "$state/$part" content
 	done
+	below "$state/installed" entry # scripts, which may be large
 	runner
 	printf 'run %s\n' "$(stat -f -c %T /run/kpssh 2>/dev/null || stat -f -c %T /run)"
 	echo end
