@@ -248,7 +248,7 @@ func TestFileTransferIsAnEnvelopeToTheShim(t *testing.T) {
 	before := w.image(t)
 	t.Run("sftp", func(t *testing.T) {
 		got := w.subsystem(t, "sftp", "\x00\x00\x00\x05\x01\x00\x00\x00\x03") // SSH_FXP_INIT, version 3
-		if got != (answer{code: 4}) { // sshd sends no stderr of a subsystem
+		if got != (answer{code: 4}) {                                         // sshd sends no stderr of a subsystem
 			t.Errorf("answered %+v, want 4 and nothing", got)
 		}
 	})

@@ -295,3 +295,8 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+func testkitSigner(t *testing.T) testkit.Signer {
+	t.Helper()
+	return testkit.NewSigner(t, "ed25519")
+}
