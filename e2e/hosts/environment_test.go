@@ -71,7 +71,7 @@ const dirty = `env BASH_ENV=/tmp/evil ENV=/tmp/evil IFS=/ SHELLOPTS=xtrace PS4=e
 // TestTheAccountCannotGiveTheShimAnEnvironment: through sudo's env_keep, -E, an assignment on the sudo line, and by
 // starting the shim itself.
 func TestTheAccountCannotGiveTheShimAnEnvironment(t *testing.T) {
-	w := worldFor(t, testkitSigner(t), map[string]string{"/etc/sudoers.d/zz-site": laxSudo})
+	w := newSite(t, map[string]string{"/etc/sudoers.d/zz-site": laxSudo})
 	o := w.join(t, "env | grep -v -e '^PWD=' -e '^SHLVL=' -e '^OLDPWD=' -e '^_=' | sort\ntype -t evil || true\n")
 	o.params = "KPSSH_NODE_NAME=node-1\n"
 	w.root(t, "echo 'touch /tmp/ran-evil' >/tmp/evil; chmod 755 /tmp/evil")
@@ -151,7 +151,7 @@ const token = "abcdef.0123456789abcdef"
 
 // TestSudoLogsNoEnvelope: a site that logs the input and output of all commands does not log the shim's.
 func TestSudoLogsNoEnvelope(t *testing.T) {
-	w := worldFor(t, testkitSigner(t), map[string]string{
+	w := newSite(t, map[string]string{
 		"/etc/sudoers.d/zz-site": "Defaults log_input, log_output, iolog_dir=/var/log/sudo-io\nkpssh ALL=(root) NOPASSWD: /usr/bin/env \"\"\n",
 	})
 	o := w.join(t, "echo \"$KPSSH_BOOTSTRAP_TOKEN\"\n")

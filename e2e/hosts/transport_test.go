@@ -23,7 +23,7 @@ import (
 
 // laxSite is a host whose owner has opened everything that sshd can open, in a file that is read before ours, and
 // lets root in with the same login key: what root gets there is the proof that it really is open.
-func laxSite(key testkit.Signer) map[string]string {
+func laxSite() map[string]string {
 	return map[string]string{
 		"/etc/ssh/sshd_config.d/00-site.conf": `AcceptEnv *
 AllowAgentForwarding yes
@@ -37,7 +37,7 @@ PermitUserRC yes
 X11Forwarding yes
 XAuthLocation /bin/true
 `,
-		"/root/.ssh/authorized_keys": key.Line + "\n",
+		"/root/.ssh/authorized_keys": "@LOGIN@\n",
 		"/root/.ssh/environment":     "HW_EVIL=1\n",
 		"/root/.ssh/rc":              "echo rc >/tmp/rc-root\n",
 		// the account's home is root's; this is as if somebody had got there anyhow
@@ -46,17 +46,6 @@ XAuthLocation /bin/true
 		"/opt/kpssh/.ssh/authorized_keys": "@MALLORY@\n",
 		"/opt/kpssh/evil":                 "touch /tmp/evil\n",
 	}
-}
-
-// laxWorld is a world on such a host.
-func laxWorld(t *testing.T) *world {
-	t.Helper()
-	login, mallory := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	files := laxSite(login)
-	files["/opt/kpssh/.ssh/authorized_keys"] = mallory.Line + "\n"
-	w := worldFor(t, login, files)
-	w.mallory = mallory
-	return w
 }
 
 // x11Request is the payload of x11-req (RFC 4254, 6.3.1).
@@ -110,7 +99,7 @@ func requests() map[string]func(*ssh.Client, *ssh.Session) error {
 }
 
 func TestSshdGivesTheLoginKeyNothingBesideTheShim(t *testing.T) {
-	w := laxWorld(t)
+	w := newSite(t, laxSite())
 	root := w.dialAs(t, "root")
 	for name, ask := range requests() {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +122,7 @@ func TestSshdGivesTheLoginKeyNothingBesideTheShim(t *testing.T) {
 
 // A channel to elsewhere is what -L, -D and -W come to.
 func TestSshdOpensNoChannelToElsewhere(t *testing.T) {
-	w := laxWorld(t)
+	w := newSite(t, laxSite())
 	root := w.dialAs(t, "root")
 	for name, to := range map[string][2]string{
 		"the host's own sshd":    {"tcp", w.host.SSHAddr()},
@@ -160,7 +149,7 @@ func TestSshdOpensNoChannelToElsewhere(t *testing.T) {
 // TestStockClientsReachTheShimAndNothingElse runs OpenSSH's own client with each option that asks for more. The
 // envelope on its stdin is honest: the shim runs it, and the option changes nothing.
 func TestStockClientsReachTheShimAndNothingElse(t *testing.T) {
-	w := laxWorld(t)
+	w := newSite(t, laxSite())
 	o := w.join(t, "test ! -t 0\nenv\n")
 	for name, options := range map[string][]string{
 		"none": nil, "-tt": {"-tt"}, "-A": {"-A"}, "-X": {"-X"}, "-Y": {"-Y"}, "-L": {"-L", freeSocket(t) + ":/run/x"},
@@ -196,7 +185,7 @@ func (w *world) nothingFrom(t *testing.T) {
 // TestForwardedPortsLeadNowhere connects through -L and -D of OpenSSH's client to the host's sshd, whose first bytes
 // would come back.
 func TestForwardedPortsLeadNowhere(t *testing.T) {
-	w := laxWorld(t)
+	w := newSite(t, laxSite())
 	addr := w.host.Addr.As4()
 	for name, c := range map[string]struct {
 		option string
@@ -244,7 +233,7 @@ func throughPort(t *testing.T, port string, hello []byte) string {
 
 // TestFileTransferIsAnEnvelopeToTheShim: sftp asks for a subsystem, scp runs a command. Both are the shim.
 func TestFileTransferIsAnEnvelopeToTheShim(t *testing.T) {
-	w := laxWorld(t)
+	w := newSite(t, laxSite())
 	before := w.image(t)
 	t.Run("sftp", func(t *testing.T) {
 		got := w.subsystem(t, "sftp", "\x00\x00\x00\x05\x01\x00\x00\x00\x03") // SSH_FXP_INIT, version 3
@@ -282,7 +271,7 @@ func TestFileTransferIsAnEnvelopeToTheShim(t *testing.T) {
 // TestTheClientsCommandIsNeverLookedAt: SSH_ORIGINAL_COMMAND holds shell syntax, and the honest envelope runs as if it
 // did not.
 func TestTheClientsCommandIsNeverLookedAt(t *testing.T) {
-	w := laxWorld(t)
+	w := newSite(t, laxSite())
 	o := w.join(t, "echo \"${SSH_ORIGINAL_COMMAND-none}\"\n")
 	for name, command := range map[string]string{
 		"none":                 "",
@@ -313,7 +302,7 @@ func TestTheClientsCommandIsNeverLookedAt(t *testing.T) {
 // TestFilesInTheHomeOfTheAccountAreNotRead: ~/.ssh/environment, ~/.ssh/rc and ~/.ssh/authorized_keys. Root's own are
 // read, so the site is as lax as it looks.
 func TestFilesInTheHomeOfTheAccountAreNotRead(t *testing.T) {
-	w := laxWorld(t)
+	w := newSite(t, laxSite())
 	got := w.runs(t, w.join(t, "env\n"))
 	if strings.Contains(got.stdout, "EVIL") || strings.Contains(got.stdout, "evil") || strings.Contains(got.stdout, "/opt/kpssh") {
 		t.Errorf("the script's environment is not clean: %s", got.stdout)
@@ -333,7 +322,7 @@ func TestFilesInTheHomeOfTheAccountAreNotRead(t *testing.T) {
 
 // TestTheDummyOfAcceptEnvReachesNothing: the one name that sshd takes from the account's clients.
 func TestTheDummyOfAcceptEnvReachesNothing(t *testing.T) {
-	w := laxWorld(t)
+	w := newSite(t, laxSite())
 	o := w.join(t, "env\n")
 	got := w.session(t, strings.NewReader(o.text()), "", func(s *ssh.Session) {
 		must(t, s.Setenv("KPSSH_NOTHING", "evil"))

@@ -48,23 +48,23 @@ type world struct {
 // newWorld starts a host that lives as long as the test.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return worldFor(t, testkit.NewSigner(t, "ed25519"), nil)
+	return newSite(t, nil)
 }
 
-// worldFor starts a host for one login key, with further files by path.
-func worldFor(t *testing.T, login testkit.Signer, further map[string]string) *world {
+// newSite is newWorld with further files, by path, in which @LOGIN@ and @MALLORY@ stand for public keys.
+func newSite(t *testing.T, further map[string]string) *world {
 	t.Helper()
-	w := &world{login: login}
-	for _, key := range []*testkit.Signer{&w.alice, &w.bob, &w.rita, &w.mallory} {
+	w := &world{}
+	for _, key := range []*testkit.Signer{&w.login, &w.alice, &w.bob, &w.rita, &w.mallory} {
 		*key = testkit.NewSigner(t, "ed25519")
 	}
 	files := map[string]lab.File{}
 	for path, content := range further {
-		mode := fs.FileMode(0o644)
+		file := lab.File{Content: []byte(strings.NewReplacer("@LOGIN@", w.login.Line, "@MALLORY@", w.mallory.Line).Replace(content))}
 		if strings.HasPrefix(path, "/etc/sudoers.d/") {
-			mode = 0o440
+			file.Mode = 0o440
 		}
-		files[path] = lab.File{Content: []byte(content), Mode: mode}
+		files[path] = file
 	}
 	w.host = shared.Host(t, lab.HostOptions{Name: "host-a", RelayKey: w.login.PublicKey(), Files: files})
 	w.conn = w.dialAs(t, "kpssh")
@@ -294,9 +294,4 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func testkitSigner(t *testing.T) testkit.Signer {
-	t.Helper()
-	return testkit.NewSigner(t, "ed25519")
 }
