@@ -64,3 +64,15 @@ func newRunID(t *testing.T) envelope.RunID {
 	must(t, err)
 	return id
 }
+
+// leave is an honest leave script with a body, signed by alice.
+func (w *world) leave(t *testing.T, body string) order {
+	t.Helper()
+	return w.plain(t, "leave", body, w.alice)
+}
+
+// limited is an honest join script with a time limit in seconds.
+func (w *world) limited(t *testing.T, seconds int, body string) order {
+	t.Helper()
+	return w.plain(t, "join", body, w.alice)
+}
