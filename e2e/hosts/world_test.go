@@ -102,7 +102,8 @@ func (w *world) trust() map[string]string {
 // and no trace of earlier runs.
 func (w *world) reset(t *testing.T, changed map[string]string) {
 	t.Helper()
-	w.root(t, `rm -rf `+workDir+` `+ranFile+` /root/go /tmp/* `+stateDir+`/* `+stateDir+`/.[!.]*
+	w.root(t, `umount `+workDir+` `+stateDir+` 2>/dev/null || :
+rm -rf `+workDir+` `+ranFile+` /root/go /tmp/* `+stateDir+`/* `+stateDir+`/.[!.]*
 find `+etcDir+` -mindepth 1 ! -name authorized_keys -delete
 chown root:root `+etcDir+` `+stateDir+`; chmod 755 `+etcDir+`; chmod 700 `+stateDir)
 	files := w.trust()
@@ -214,7 +215,13 @@ func (w *world) image(t *testing.T) map[string]string {
 	must(t, err)
 	defer root.Close()
 	for _, top := range []string{etcDir, stateDir, workDir, ranFile} {
-		err := fs.WalkDir(root.FS(), strings.TrimPrefix(top, "/"), func(path string, d fs.DirEntry, err error) error {
+		top = strings.TrimPrefix(top, "/")
+		if info, err := root.Lstat(top); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			image[top], err = root.Readlink(top)
+			must(t, err)
+			continue // it may lead out of the host
+		}
+		err := fs.WalkDir(root.FS(), top, func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
