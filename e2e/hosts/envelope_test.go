@@ -18,7 +18,7 @@ func TestEnvelopesOfAnotherSpelling(t *testing.T) {
 	honest := o.text()
 	field := func(name, value string) string { return name + ": " + value + "\n" }
 	script, params := field("script-b64", b64(o.script)), field("params-b64", b64(o.params))
-	evil := w.plain(t, "join", "touch /tmp/evil\n", w.mallory)
+	evil := w.join(t, "touch /tmp/evil\n", w.mallory)
 	with := func(old, new string) string {
 		if !strings.Contains(honest, old) {
 			t.Fatalf("the envelope does not hold %q", old)
@@ -55,9 +55,9 @@ func TestEnvelopesOfAnotherSpelling(t *testing.T) {
 		"a statement beside the script": {honest + field("statement-b64", b64("x")), "takes no statement"},
 		"a run-id in capitals":          {with("phase: join", "run-id: "+strings.Repeat("A", 32)+"\nphase: join"), "one spelling"},
 		"a run-id that is a path":       {with("phase: join", "run-id: ../../../../etc/cron.d/evil00000\nphase: join"), "one spelling"},
-		"a script over its limit":       {with(script, field("script-b64", b64(strings.Repeat("#", 1<<20+1)))), "script of 1048577"},
-		"parameters over their limit":   {with(params, field("params-b64", b64(strings.Repeat("x", 256<<10+1)))), "parameters of 262145"},
-		"signatures over their limit":   {with(field("sig-b64", b64(o.sig)), field("sig-b64", b64(strings.Repeat("x", 16<<10+1)))), "signatures of 16385"},
+		"a script over its limit":       {with(script, field("script-b64", b64(strings.Repeat("#", 1<<20+1)))), "of 1048577 bytes"},
+		"parameters over their limit":   {with(params, field("params-b64", b64(strings.Repeat("x", 256<<10+1)))), "of 262145 bytes"},
+		"signatures over their limit":   {with(field("sig-b64", b64(o.sig)), field("sig-b64", b64(strings.Repeat("x", 16<<10+1)))), "of 16385 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) { w.refuses(t, c.text, 4, c.says) })
 	}

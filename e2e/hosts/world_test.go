@@ -5,7 +5,9 @@ package hosts
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -43,6 +45,10 @@ type world struct {
 	conn  *ssh.Client
 	// alice and bob may sign everything, rita is revoked, mallory is unknown.
 	alice, bob, rita, mallory testkit.Signer
+	// began is what honest times are counted from.
+	began time.Time
+	// profiles is how many profiles there are by now.
+	profiles int
 }
 
 // newWorld starts a host that lives as long as the test.
@@ -54,7 +60,7 @@ func newWorld(t *testing.T) *world {
 // newSite is newWorld with further files, by path, in which @LOGIN@ and @MALLORY@ stand for public keys.
 func newSite(t *testing.T, further map[string]string) *world {
 	t.Helper()
-	w := &world{}
+	w := &world{began: time.Now()}
 	for _, key := range []*testkit.Signer{&w.login, &w.alice, &w.bob, &w.rita, &w.mallory} {
 		*key = testkit.NewSigner(t, "ed25519")
 	}
@@ -88,14 +94,26 @@ func (w *world) dialAs(t *testing.T, user string) *ssh.Client {
 	return conn
 }
 
+const (
+	clusterEndpoint = "https://10.0.0.5:6443"
+	clusterCA       = "-----BEGIN CERTIFICATE-----\nlab\n-----END CERTIFICATE-----\n"
+)
+
 // trust is the honest content of /etc/kpssh, by name.
 func (w *world) trust() map[string]string {
-	everything := "kpssh,install@*,join@*,leave@*,uninstall@* namespaces=\"kpssh\" "
+	const everything = "install@*,join@*,leave@*,uninstall@* namespaces=\"kpssh\" "
 	return map[string]string{
 		"allowed_signers": everything + w.alice.Line + "\n" + everything + w.bob.Line + "\n" + everything + w.rita.Line + "\n",
 		"revoked_keys":    w.rita.Line + "\n",
-		"shim.conf":       "warrant=optional\n",
+		"shim.conf":       w.conf(""),
+		"cluster":         fmt.Sprintf("id lab\nendpoint %s\nca-sha256 %x\n", clusterEndpoint, sha256.Sum256([]byte(clusterCA))),
+		"floors":          "tls-* 1\n",
 	}
+}
+
+// conf is shim.conf as hosts are set up, with further lines.
+func (w *world) conf(more string) string {
+	return fmt.Sprintf("warrant=required\nclass=bm\nmax-validity=90d\nsigners-expire=%d\n%s", w.began.Add(days(60)).Unix(), more)
 }
 
 // reset gives the host the honest trust files with some of them replaced (an empty one is missing), an empty state,
