@@ -49,7 +49,7 @@ func TestAClockThatIsWrongRevivesNothing(t *testing.T) {
 			}
 
 			w.clock(t, at)
-			w.judge(t, expired, verdict{18, "it ended at"})
+			w.judge(t, expired, verdict{18, ""})
 			join := verdict{18, ""}
 			if name == "1970" { // the floor stands in for the clock
 				join = verdict{}

@@ -129,7 +129,6 @@ func (d *drip) Read(p []byte) (int, error) {
 // TestASlowCallerIsHungUpOnAndHoldsNobodyUp: the shim waits for a minute in all, not a minute for each byte, and
 // others run meanwhile.
 func TestASlowCallerIsHungUpOnAndHoldsNobodyUp(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	o := w.join(t, "")
 	began := time.Now()

@@ -227,13 +227,12 @@ func TestAMarkThatIsDamagedRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.reset(t, nil)
 			profile := w.profile()
-			now, next := w.version(t, profile, serial, neverLeaves), w.version(t, profile, serial+1, neverLeaves)
-			w.judge(t, now.join, verdict{})
+			w.judge(t, w.version(t, profile, serial, neverLeaves).join, verdict{})
 			w.root(t, "umask 077; "+strings.ReplaceAll(plant, "MARK", stateDir+"/marks/"+profile))
-			w.judge(t, next.join, verdict{22, profile})
-			w.judge(t, w.version(t, w.profile(), 1, neverLeaves).join, verdict{}) // other profiles are as they were
+			w.judge(t, w.version(t, profile, serial+1, neverLeaves).join, verdict{22, profile})
 		})
 	}
+	w.judge(t, w.join(t, ""), verdict{}) // other profiles are as they were
 	for name, c := range map[string]struct {
 		floors string
 		want   verdict

@@ -232,7 +232,6 @@ func TestAFullDiskFailsClosed(t *testing.T) {
 
 // TestAScriptThatIgnoresTermIsKilled after its ten seconds, with its whole group.
 func TestAScriptThatIgnoresTermIsKilled(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	o := w.limited(t, 1, "trap '' TERM HUP INT\n(while :; do sleep 0.1; done) &\necho $! >/root/member\nwhile :; do sleep 0.1; done\n")
 	o.runID = newRunID(t)

@@ -409,7 +409,7 @@ func TestAHostCanAlwaysLeave(t *testing.T) {
 		w.write(t, etcDir+"/revoked_keys", w.alice.Line+"\n")
 		w.judge(t, empty, verdict{13, "revoked"})
 		w.write(t, etcDir+"/revoked_keys", w.rita.Line+"\n")
-		w.root(t, "echo 'echo evil' >>"+stateDir+"/installed/*.leave")
+		w.root(t, "for f in "+stateDir+"/installed/*.leave; do echo 'echo evil' >>$f; done")
 		w.judge(t, empty, verdict{2, "verify:"})
 	})
 }

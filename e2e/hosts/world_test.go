@@ -45,6 +45,8 @@ type world struct {
 	conn  *ssh.Client
 	// alice and bob may sign everything, rita is revoked, mallory is unknown.
 	alice, bob, rita, mallory testkit.Signer
+	// roots of which two must sign a statement.
+	roots [3]testkit.Signer
 	// began is what honest times are counted from.
 	began time.Time
 	// profiles is how many profiles there are by now.
@@ -57,11 +59,13 @@ func newWorld(t *testing.T) *world {
 	return newSite(t, nil)
 }
 
-// newSite is newWorld with further files, by path, in which @LOGIN@ and @MALLORY@ stand for public keys.
+// newSite is newWorld with further files, by path, in which @LOGIN@ and @MALLORY@ stand for public keys. Each test has
+// its own host, so they run beside each other: one of them waits for a minute.
 func newSite(t *testing.T, further map[string]string) *world {
 	t.Helper()
+	t.Parallel()
 	w := &world{began: time.Now()}
-	for _, key := range []*testkit.Signer{&w.login, &w.alice, &w.bob, &w.rita, &w.mallory} {
+	for _, key := range []*testkit.Signer{&w.login, &w.alice, &w.bob, &w.rita, &w.mallory, &w.roots[0], &w.roots[1], &w.roots[2]} {
 		*key = testkit.NewSigner(t, "ed25519")
 	}
 	files := map[string]lab.File{}
@@ -108,12 +112,21 @@ func (w *world) trust() map[string]string {
 		"shim.conf":       w.conf(""),
 		"cluster":         fmt.Sprintf("id lab\nendpoint %s\nca-sha256 %x\n", clusterEndpoint, sha256.Sum256([]byte(clusterCA))),
 		"floors":          "tls-* 1\n",
+		"root_signers":    rootLines(w.roots[:]...),
 	}
+}
+
+func rootLines(roots ...testkit.Signer) string {
+	var lines strings.Builder
+	for _, root := range roots {
+		lines.WriteString("root namespaces=\"hostwarrant-statement\" " + root.Line + "\n")
+	}
+	return lines.String()
 }
 
 // conf is shim.conf as hosts are set up, with further lines.
 func (w *world) conf(more string) string {
-	return fmt.Sprintf("warrant=required\nclass=bm\nmax-validity=90d\nsigners-expire=%d\n%s", w.began.Add(days(60)).Unix(), more)
+	return fmt.Sprintf("warrant=required\nclass=bm\nmax-validity=90d\nroot-threshold=2\nsigners-expire=%d\n%s", w.began.Add(days(60)).Unix(), more)
 }
 
 // reset gives the host the honest trust files with some of them replaced (an empty one is missing), an empty state,
@@ -260,7 +273,8 @@ func (w *world) image(t *testing.T) map[string]string {
 		})
 		must(t, err)
 	}
-	for _, path := range []string{stateDir + "/running", workDir} { // made when needed, and empty
+	// made when needed, and empty
+	for _, path := range []string{workDir, stateDir + "/running", stateDir + "/lock", stateDir + "/runs"} {
 		delete(image, strings.TrimPrefix(path, "/"))
 	}
 	return image
