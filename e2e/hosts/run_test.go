@@ -35,15 +35,42 @@ func TestOneRunAtATime(t *testing.T) {
 	w.refuses(t, second.text(), 12, "another run is active")
 	leave := w.leave(t, "")
 	w.refuses(t, leave.text(), 12, "another run is active")
-	probe := w.send(t, "kpssh-envelope: 1\nphase: probe\n")
-	if probe.code != 0 {
-		t.Errorf("a probe meanwhile answered %+v", probe)
+	for name, text := range map[string]string{
+		"a probe":     "kpssh-envelope: 1\nphase: probe\n",
+		"an outcome":  "kpssh-envelope: 1\nphase: outcome\nrun-id: " + string(first.runID) + "\n",
+		"a proof":     proveText("KPSSH_NONCE=" + nonce + "\nKPSSH_RUN_UID=" + runUID + "\n"),
+		"a statement": w.signed(t, w.floor(1)).text(),
+	} {
+		if got := w.send(t, text); got.code != 0 {
+			t.Errorf("%s meanwhile answered %+v", name, got)
+		}
 	}
 	w.root(t, "touch /root/go")
 	if got := <-done; got.code != 0 {
 		t.Errorf("the first answered %+v", got)
 	}
 	w.runs(t, second)
+}
+
+// TestOneEnvelopeManyTimesAtOnce runs once, and each sender learns that.
+func TestOneEnvelopeManyTimesAtOnce(t *testing.T) {
+	w := newWorld(t)
+	for name, id := range map[string]envelope.RunID{"with a run-id": newRunID(t), "without": ""} {
+		w.reset(t, nil)
+		o := w.join(t, "sleep 3\n")
+		o.runID = id
+		answers := make(chan answer)
+		for range 6 {
+			go func() { answers <- w.send(t, o.text()) }()
+		}
+		codes := map[int]int{}
+		for range 6 {
+			codes[(<-answers).code]++
+		}
+		if codes[0] != 1 || codes[12] != 5 || w.read(t, ranFile) != o.mark+"\n" {
+			t.Errorf("%s: answers %v, and what ran left %q", name, codes, w.read(t, ranFile))
+		}
+	}
 }
 
 // TestADaemonDoesNotHoldTheHost: left in the background, in a session of its own, with the pipes open or not.
