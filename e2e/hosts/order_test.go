@@ -64,7 +64,8 @@ func (w *world) warrant(phase script.Phase, profile string) *warrant.Warrant {
 	return &warrant.Warrant{
 		Profile: profile, Phase: phase, Serial: serial, HasNotBefore: true, NotBefore: now - 3600, NotAfter: now + 30*86400,
 		Targets: []warrant.Target{
-			{Kind: warrant.TargetClass, Value: "bm"}, {Kind: warrant.TargetCluster, Value: "lab"},
+			{Kind: warrant.TargetClass, Value: "bm"},
+			{Kind: warrant.TargetCluster, Value: "lab"},
 			{Kind: warrant.TargetHost, Value: sshsig.Fingerprint(w.host.HostKey)},
 		},
 		Params: []warrant.Param{{Name: "KPSSH_VAR_text", Matcher: warrant.Matcher{Kind: warrant.MatchType, Value: "text"}}},

@@ -184,7 +184,7 @@ func (w *world) exec(t *testing.T, stdin string, command ...string) answer {
 	defer cancel()
 	got, err := w.host.Exec(ctx, strings.NewReader(stdin), command...)
 	must(t, err)
-	return answer{got.Code, string(got.Stdout), string(got.Stderr)}
+	return answer{got.Code, got.Stdout, got.Stderr}
 }
 
 // answer is what came back from the host. A code of -1 says that there was none.
@@ -244,7 +244,7 @@ func (w *world) image(t *testing.T) map[string]string {
 	image := map[string]string{}
 	root, err := os.OpenRoot(w.host.Path("/"))
 	must(t, err)
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // it is only read
 	for _, top := range []string{etcDir, stateDir, workDir, ranFile} {
 		top = strings.TrimPrefix(top, "/")
 		if info, err := root.Lstat(top); err == nil && info.Mode()&fs.ModeSymlink != 0 {
