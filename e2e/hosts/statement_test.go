@@ -221,7 +221,9 @@ func TestAStatementIsForItsPlaceAndTime(t *testing.T) {
 func TestWhatIsNoStatement(t *testing.T) {
 	w := newWorld(t)
 	honest := string(w.floor(1).Text())
+	reset := strings.NewReplacer("v1 floor", "v1 reset", "floor tls-* 1\n", "profile NAME\nmark 1\nsha256 join "+strings.Repeat("0a", 32)+"\n").Replace(honest)
 	for name, text := range map[string]string{
+		"a reset of a path":  strings.Replace(reset, "NAME", "a/b", 1),
 		"nothing":            "",
 		"CR LF":              strings.ReplaceAll(honest, "\n", "\r\n"),
 		"a NUL":              strings.Replace(honest, "lab", "lab\x00", 1),

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -36,7 +37,15 @@ PermitUserEnvironment yes
 PermitUserRC yes
 X11Forwarding yes
 XAuthLocation /bin/true
+PasswordAuthentication yes
+PermitEmptyPasswords yes
+KbdInteractiveAuthentication yes
+TrustedUserCAKeys /etc/ssh/user_ca.pub
+AuthorizedKeysCommand /bin/cat /etc/ssh/commanded
+AuthorizedKeysCommandUser root
 `,
+		"/etc/ssh/user_ca.pub":       "@MALLORY@\n",
+		"/etc/ssh/commanded":         "@ALICE@\n",
 		"/root/.ssh/authorized_keys": "@LOGIN@\n",
 		"/root/.ssh/environment":     "HW_EVIL=1\n",
 		"/root/.ssh/rc":              "echo rc >/tmp/rc-root\n",
@@ -322,6 +331,93 @@ func TestFilesInTheHomeOfTheAccountAreNotRead(t *testing.T) {
 	if got := root.session(t, nil, "env; cat /tmp/rc-root", nil); !strings.Contains(got.stdout, "HW_EVIL=1\n") || !strings.HasSuffix(got.stdout, "rc\n") {
 		t.Errorf("root's files are not read either, so this shows nothing: %+v", got)
 	}
+}
+
+// TestNothingButTheLoginKeyLogsIn, on a site that takes certificates of a user CA, keys that a command prints, and
+// passwords, the empty one too. Root shows that the first two really log in.
+func TestNothingButTheLoginKeyLogsIn(t *testing.T) {
+	w := newSite(t, laxSite())
+	w.root(t, "usermod -p '' kpssh")
+	carol := testkit.NewSigner(t, "ed25519")
+	certificate := func(user string) ssh.AuthMethod {
+		signer, err := ssh.NewCertSigner(testkit.Certify(t, w.mallory, carol.PublicKey(), []string{user}, func(c *ssh.Certificate) {
+			c.ValidBefore = ssh.CertTimeInfinity
+		}), carol)
+		must(t, err)
+		return ssh.PublicKeys(signer)
+	}
+	for name, c := range map[string]struct {
+		method func(user string) ssh.AuthMethod
+		root   bool
+	}{
+		"a certificate of the site's CA": {certificate, true},
+		"a key that a command prints":    {func(string) ssh.AuthMethod { return ssh.PublicKeys(w.alice) }, true},
+		"an unknown key":                 {func(string) ssh.AuthMethod { return ssh.PublicKeys(w.bob) }, false},
+		"no password":                    {func(string) ssh.AuthMethod { return ssh.Password("") }, false},
+		"a password":                     {func(string) ssh.AuthMethod { return ssh.Password("kpssh") }, false},
+		"a dialogue": {func(string) ssh.AuthMethod {
+			return ssh.KeyboardInteractive(func(_, _ string, questions []string, _ []bool) ([]string, error) {
+				return make([]string, len(questions)), nil
+			})
+		}, false},
+		"nothing": {func(string) ssh.AuthMethod { return ssh.PublicKeys() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := w.tryLogin("kpssh", c.method("kpssh")); err == nil || !strings.Contains(err.Error(), "unable to authenticate") {
+				t.Errorf("kpssh: %v", err)
+			}
+			if !c.root {
+				return
+			}
+			conn, err := w.tryLogin("root", c.method("root"))
+			must(t, err)
+			must(t, conn.Close())
+		})
+	}
+	w.runs(t, w.join(t, ""))
+}
+
+// TestTheLoginKeyLogsInFromTheRelayOnly: the same key, from the next host of the pool.
+func TestTheLoginKeyLogsInFromTheRelayOnly(t *testing.T) {
+	w := newWorld(t)
+	neighbour := &world{host: shared.Host(t, lab.HostOptions{Name: "host-b"})}
+	must(t, neighbour.host.WriteFile("/root/key", w.login.PEM, 0o600))
+	neighbour.write(t, "/root/known_hosts", w.host.KnownHostLine()+"\n")
+	o := w.join(t, "")
+	got := neighbour.exec(t, o.text(), "ssh", "-F", "/dev/null", "-i", "/root/key", "-o", "UserKnownHostsFile=/root/known_hosts", "-o", "BatchMode=yes", "kpssh@"+w.host.Addr.String())
+	if got.code != 255 || !strings.Contains(got.stderr, "Permission denied") || w.read(t, ranFile) != "" {
+		t.Errorf("from the neighbour: answered %+v", got)
+	}
+	w.runs(t, o)
+}
+
+// TestAConnectionThatIsCutRunsNothing: what came before the cut is no envelope, wherever that is.
+func TestAConnectionThatIsCutRunsNothing(t *testing.T) {
+	w := newWorld(t)
+	o := w.join(t, "")
+	text := o.text()
+	for name, at := range map[string]int{
+		"in the phase": strings.Index(text, "oin\n"), "behind the parameters": strings.Index(text, "sig-b64"),
+		"in the signature": strings.Index(text, "sig-b64") + 9 + 400, "in the script": len(text) - 41, "before the last of it": len(text) - 5,
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := w.image(t)
+			conn, err := w.tryDial("kpssh")
+			must(t, err)
+			s, err := conn.NewSession()
+			must(t, err)
+			stdin, err := s.StdinPipe()
+			must(t, err)
+			must(t, s.Shell())
+			_, err = io.WriteString(stdin, text[:at])
+			must(t, err)
+			eventually(t, "shim that reads", func() bool { return w.root(t, "pgrep -xc head || :") != "0\n" })
+			must(t, conn.Close())
+			eventually(t, "end of the shim", func() bool { return w.root(t, "pgrep -fc /opt/kpssh/kpssh-shi[m] || :") == "0\n" })
+			w.unchanged(t, before)
+		})
+	}
+	w.runs(t, o)
 }
 
 // TestTheDummyOfAcceptEnvReachesNothing: the one name that sshd takes from the account's clients.

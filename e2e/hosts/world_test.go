@@ -59,7 +59,7 @@ func newWorld(t *testing.T) *world {
 	return newSite(t, nil)
 }
 
-// newSite is newWorld with further files, by path, in which @LOGIN@ and @MALLORY@ stand for public keys. Each test has
+// newSite is newWorld with further files, by path, in which @LOGIN@, @ALICE@ and @MALLORY@ stand for public keys. Each test has
 // its own host, so they run beside each other: one of them waits for a minute.
 func newSite(t *testing.T, further map[string]string) *world {
 	t.Helper()
@@ -70,7 +70,7 @@ func newSite(t *testing.T, further map[string]string) *world {
 	}
 	files := map[string]lab.File{}
 	for path, content := range further {
-		file := lab.File{Content: []byte(strings.NewReplacer("@LOGIN@", w.login.Line, "@MALLORY@", w.mallory.Line).Replace(content))}
+		file := lab.File{Content: []byte(strings.NewReplacer("@LOGIN@", w.login.Line, "@ALICE@", w.alice.Line, "@MALLORY@", w.mallory.Line).Replace(content))}
 		if strings.HasPrefix(path, "/etc/sudoers.d/") {
 			file.Mode = 0o440
 		}
@@ -83,8 +83,12 @@ func newSite(t *testing.T, further map[string]string) *world {
 }
 
 func (w *world) tryDial(user string) (*ssh.Client, error) {
+	return w.tryLogin(user, ssh.PublicKeys(w.login))
+}
+
+func (w *world) tryLogin(user string, method ssh.AuthMethod) (*ssh.Client, error) {
 	return ssh.Dial("tcp", w.host.SSHAddr(), &ssh.ClientConfig{
-		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(w.login)}, HostKeyCallback: ssh.FixedHostKey(w.host.HostKey),
+		User: user, Auth: []ssh.AuthMethod{method}, HostKeyCallback: ssh.FixedHostKey(w.host.HostKey),
 		HostKeyAlgorithms: []string{w.host.HostKey.Type()}, Timeout: time.Minute,
 	})
 }
