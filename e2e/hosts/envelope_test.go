@@ -3,11 +3,15 @@
 package hosts
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // TestEnvelopesOfAnotherSpelling edits the honest envelope.
@@ -159,4 +163,43 @@ func TestASlowCallerIsHungUpOnAndHoldsNobodyUp(t *testing.T) {
 	if ran := w.read(t, ranFile); ran != o.mark+"\n" {
 		t.Errorf("what ran left %q", ran)
 	}
+}
+
+// TestWorkForStrangersIsBounded: whoever has the login key and no signing key makes the host work, but not for long.
+func TestWorkForStrangersIsBounded(t *testing.T) {
+	w := newWorld(t)
+	honest := w.join(t, "")
+	fill := func(line string) string { return strings.Repeat(line, (1<<20)/len(line)) }
+	block := signatures(t, "kpssh", honest.script, w.mallory)
+	params := &strings.Builder{}
+	for i := range 97 {
+		fmt.Fprintf(params, "#warrant: param KPSSH_P%d optional re %s\n", i, strings.Repeat("[a-z]{0,255}", 2))
+	}
+	for name, c := range map[string]struct {
+		script, sig string
+		code        envelope.ExitCode
+	}{
+		"a mebibyte of warrant lines":       {fill("#warrant: v1\n"), block, 14},
+		"a mebibyte of ends":                {fill("#warrant: end\n"), block, 14},
+		"a mebibyte of templates":           {fill("{{"), block, 2},
+		"a mebibyte of NUL":                 {fill("\x00"), block, 2},
+		"a mebibyte of line feeds":          {fill("\n"), block, 2},
+		"one line of a mebibyte":            {fill("x"), block, 2},
+		"a warrant line of a mebibyte":      {"#warrant: v1 " + fill("x")[:1<<20-20], block, 14},
+		"a hundred patterns":                {strings.Replace(honest.script, "#warrant: end\n", params.String()+"#warrant: end\n", 1), block, 2},
+		"eight signatures of strangers":     {honest.script, strings.Repeat(block, 8), 2},
+		"sixteen KiB of BEGIN lines":        {honest.script, strings.Repeat("-----BEGIN SSH SIGNATURE-----\n", 540), 2},
+		"one signature of sixteen KiB":      {honest.script, testkit.Armor(make([]byte, 11900)), 2},
+		"sixteen KiB of line feeds as such": {honest.script, strings.Repeat("\n", 16<<10), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, began := honest, time.Now()
+			o.script, o.sig = c.script, c.sig
+			w.refuses(t, o.text(), c.code, "")
+			if took := time.Since(began); took > 20*time.Second { // half a second on an idle machine
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+	w.runs(t, honest)
 }

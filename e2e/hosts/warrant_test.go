@@ -403,6 +403,7 @@ func TestAHostCanAlwaysLeave(t *testing.T) {
 		w.judge(t, all.join, verdict{})
 		w.judge(t, all.leave, verdict{})
 		w.judge(t, empty, verdict{})
+		w.judge(t, empty.with("KPSSH_VAR_other=x\n"), verdict{3, "KPSSH_VAR_other"})
 		w.write(t, etcDir+"/shim.conf", ended)
 		w.judge(t, empty, verdict{})
 		w.judge(t, empty.as("uninstall"), verdict{22, "uninstall script"})
