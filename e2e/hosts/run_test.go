@@ -22,7 +22,9 @@ func (w *world) start(t *testing.T, o order) <-chan answer {
 	w.root(t, "rm -f /root/go /root/shim /root/script")
 	done := make(chan answer, 1)
 	go func() { done <- w.send(t, o.text()) }()
-	eventually(t, "script", func() bool { return w.read(t, "/root/script") != "" })
+	eventually(t, "script, and what keeps its output", func() bool {
+		return w.read(t, "/root/script") != "" && w.root(t, "ls "+workDir+" | grep -c count || :") == "2\n"
+	})
 	return done
 }
 
