@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -22,10 +23,21 @@ func (w *world) start(t *testing.T, o order) <-chan answer {
 	w.root(t, "rm -f /root/go /root/shim /root/script")
 	done := make(chan answer, 1)
 	go func() { done <- w.send(t, o.text()) }()
-	eventually(t, "script, and what keeps its output", func() bool {
-		return w.read(t, "/root/script") != "" && w.root(t, "ls "+workDir+" | grep -c count || :") == "2\n"
-	})
+	eventually(t, "script", func() bool { return w.read(t, "/root/script") != "" })
+	w.settled(t)
 	return done
+}
+
+// settled waits until nothing of the host has changed for a while: all that keeps a script's output is there.
+func (w *world) settled(t *testing.T) {
+	t.Helper()
+	last, since := w.image(t), time.Now()
+	eventually(t, "quiet on the host", func() bool {
+		if now := w.image(t); !maps.Equal(now, last) {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > 300*time.Millisecond
+	})
 }
 
 // TestOneRunAtATime: whatever the second one is, the first goes on.
