@@ -90,26 +90,27 @@ func TestOneEnvelopeManyTimesAtOnce(t *testing.T) {
 // TestADaemonDoesNotHoldTheHost: left in the background, in a session of its own, with the pipes open or not.
 func TestADaemonDoesNotHoldTheHost(t *testing.T) {
 	w := newWorld(t)
+	seconds := 300
 	for name, body := range map[string]string{
-		"in the group":              "sleep 300 >/dev/null 2>&1 &\n",
-		"with its output open":      "sleep 300 &\n",
-		"in a session of its own":   "setsid -f sleep 300 </dev/null >/dev/null 2>&1\n",
-		"the same, output open":     "setsid -f sleep 300\n",
-		"that ignores every signal": "(trap '' HUP INT TERM; exec sleep 300) &\n",
-		"with every descriptor":     "for fd in /proc/self/fd/*; do eval \"exec ${fd##*/}>&-\" || :; done 2>/dev/null\nsleep 300 &\n",
+		"in the group":              "sleep N >/dev/null 2>&1 &\n",
+		"with its output open":      "sleep N &\n",
+		"in a session of its own":   "setsid -f sleep N </dev/null >/dev/null 2>&1\n",
+		"the same, output open":     "setsid -f sleep N\n",
+		"that ignores every signal": "(trap '' HUP INT TERM; exec sleep N) &\n",
+		"with every descriptor":     "for fd in /proc/self/fd/*; do eval \"exec ${fd##*/}>&-\" || :; done 2>/dev/null\nsleep N &\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.reset(t, nil)
-			began := time.Now()
-			w.runs(t, w.join(t, body))
+			seconds++ // by which the daemon is told from the others
+			daemon, began := fmt.Sprintf("sleep %d", seconds), time.Now()
+			w.runs(t, w.join(t, strings.ReplaceAll(body, "sleep N", daemon)))
 			w.runs(t, w.leave(t, ""))
 			if waited := time.Since(began); waited > 30*time.Second {
 				t.Errorf("two runs took %v", waited)
 			}
-			if w.root(t, "pgrep -xc sleep || :") == "0\n" {
+			if w.root(t, "pgrep -fxc '"+daemon+"' || :") != "1\n" {
 				t.Error("the daemon is gone")
 			}
-			w.root(t, "pkill -x sleep")
 		})
 	}
 }

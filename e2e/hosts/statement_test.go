@@ -168,6 +168,29 @@ func TestAStatementGoesForwardOnly(t *testing.T) {
 	}
 }
 
+// TestStatementsAtOnce come in any order, and the newest of them holds.
+func TestStatementsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	answers := make(chan answer)
+	for n := range int64(6) {
+		s := w.says(statement.KindFloor, n+1)
+		s.Floors = []statement.Floor{{Profile: "tls-*", Serial: n + 1}}
+		text := w.signed(t, s).text()
+		go func() { answers <- w.send(t, text) }()
+	}
+	codes := map[int]int{}
+	for range 6 {
+		codes[(<-answers).code]++
+	}
+	if codes[0] == 0 || codes[0]+codes[20] != 6 {
+		t.Errorf("answers %v, want 0 and 20", codes)
+	}
+	if floors := w.read(t, etcDir+"/floors"); floors != "tls-* 6\n" {
+		t.Errorf("the floors are %q, want those of the newest", floors)
+	}
+	w.judge(t, w.join(t, ""), verdict{})
+}
+
 // signers is the body of a signers statement that lists alice alone, or others; n tells two apart.
 func (w *world) signers(n int64, by ...testkit.Signer) *statement.Signers {
 	s := &statement.Signers{Expires: w.began.Add(days(40)).Unix() + n, MaxValidityDays: 60, Thresholds: [4]int{1, 1, 1, 1}}
