@@ -21,7 +21,7 @@ func TestNoParameterSteersTheShell(t *testing.T) {
 		"a space before it": " KPSSH_A=1", "an export": "export KPSSH_A=1", "a command": "KPSSH_A;touch /tmp/evil=1", "no value": "KPSSH_A",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.refuses(t, o.with("KPSSH_NODE_NAME=node-1\n"+line+"\n").text(), 3, "params: ")
+			w.refuses(t, o.with("KPSSH_NODE_NAME=node-1\n"+line+"\n").text(), 3, "not KPSSH_NAME=value")
 		})
 	}
 	w.runs(t, o)

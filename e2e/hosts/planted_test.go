@@ -171,12 +171,16 @@ func TestASignerListThatIsDamagedAddsNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.reset(t, map[string]string{"allowed_signers": c.list})
-			w.refuses(t, mallory.text(), 2, "verify:")
+			says := "signers of this host"
+			if name == "missing" {
+				says = "allowed_signers is missing"
+			}
+			w.refuses(t, mallory.text(), 2, says)
 			if c.code == 0 {
 				w.runs(t, honest)
 				return
 			}
-			w.refuses(t, honest.text(), c.code, "verify:")
+			w.refuses(t, honest.text(), c.code, says)
 		})
 	}
 	const file = etcDir + "/allowed_signers"

@@ -219,9 +219,15 @@ func TestAForgedTrailerIsOutput(t *testing.T) {
 // TestWhatRunsIsWhatWasSigned: a NUL is refused, and every other byte arrives.
 func TestWhatRunsIsWhatWasSigned(t *testing.T) {
 	w := newWorld(t)
+	w.reset(t, map[string]string{
+		"allowed_signers": "kpssh,join@* namespaces=\"kpssh\" " + w.alice.Line + "\n", "shim.conf": "warrant=optional\nclass=bm\n",
+	})
 	for name, text := range map[string]string{"a NUL": "echo a\x00; touch /tmp/evil\n", "a NUL at the end": "true\n\x00", "a NUL in a comment": "# \x00\n", "a template": "echo {{ .Name }}\n"} {
 		t.Run(name, func(t *testing.T) {
 			w.refuses(t, w.join(t, text).text(), 14, "script: line ")
+			bare := order{phase: "join", script: text}
+			bare.sign(t, w.alice)
+			w.refuses(t, bare.text(), 14, "script: line ")
 		})
 	}
 	for name, text := range map[string]string{"CR LF": "# a\r\n", "controls": "# \x01\x7f\x1b\n", "no UTF-8": "# \xff\xfe\n", "no line feed at the end": "true", "much": strings.Repeat("# 0123456789\n", 50000)} {
@@ -252,24 +258,30 @@ func TestAGibibyteOfOutputIsCountedAndDropped(t *testing.T) {
 	w.runs(t, w.leave(t, ""))
 }
 
-// TestAFullDiskFailsClosed: a script fills the disk that holds the state. Nothing runs until there is room again.
+// TestAFullDiskFailsClosed: a script fills the disk that holds the state. Nothing runs until there is room again, not
+// even what needs no room but for its record.
 func TestAFullDiskFailsClosed(t *testing.T) {
 	w := newWorld(t)
 	w.root(t, "mount -t tmpfs -o size=256k,mode=700 small "+stateDir)
-	o := w.join(t, "head -c 1048576 /dev/zero >"+stateDir+"/fill || :\n")
-	o.runID = newRunID(t)
-	if got := w.send(t, o.text()); got.code != 0 && got.code != 22 {
+	known, next := w.leave(t, ""), w.leave(t, "")
+	w.runs(t, known)
+	filling := w.join(t, "head -c 1048576 /dev/zero >"+stateDir+"/fill || :\n")
+	filling.runID = newRunID(t)
+	if got := w.send(t, filling.text()); got.code != 0 {
 		t.Errorf("the script that filled the disk: answered %+v", got)
 	}
-	next := w.leave(t, "")
-	next.runID = newRunID(t)
+	known.runID, next.runID = newRunID(t), newRunID(t)
 	before := w.read(t, ranFile)
-	got := w.send(t, next.text())
-	if got.code != 22 || !strings.Contains(got.stderr, stateDir) || w.read(t, ranFile) != before {
-		t.Errorf("on a full disk: answered %+v, want 22", got)
+	for name, o := range map[string]order{"a known script": known, "a new one": next} {
+		got := w.send(t, o.text())
+		if got.code != 22 || !strings.Contains(got.stderr, "cannot be written: is the disk full") || w.read(t, ranFile) != before {
+			t.Errorf("%s on a full disk: answered %+v, want 22", name, got)
+		}
 	}
 	w.root(t, "rm "+stateDir+"/fill")
-	w.runs(t, w.leave(t, ""))
+	w.runs(t, next)
+	known.runID = newRunID(t)
+	w.runs(t, known)
 }
 
 // TestAScriptThatIgnoresTermIsKilled after its ten seconds, with its whole group.

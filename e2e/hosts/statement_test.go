@@ -104,7 +104,7 @@ func TestAStatementNeedsItsRoots(t *testing.T) {
 	}
 	for name, trust := range map[string]map[string]string{
 		"no root_signers":           {"root_signers": ""},
-		"an empty root_signers":     {"root_signers": "# nobody\n"},
+		"root_signers of nobody":    {"root_signers": "# nobody\n"},
 		"roots for scripts":         {"root_signers": strings.ReplaceAll(rootLines(w.roots[:]...), statement.Namespace, "kpssh")},
 		"a root listed as a signer": {"root_signers": "", "allowed_signers": "root namespaces=\"hostwarrant-statement\" " + a.Line + "\n"},
 		"the default, which is all": {"shim.conf": strings.Replace(w.conf(""), "root-threshold=2\n", "", 1)},
@@ -112,7 +112,10 @@ func TestAStatementNeedsItsRoots(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.reset(t, trust)
-			want := verdict{2, "verify:"}
+			want := verdict{2, "signatures needed"}
+			if signers, replaced := trust["root_signers"]; replaced && signers == "" {
+				want.says = "takes no statements"
+			}
 			if trust == nil {
 				w.root(t, "chmod 666 "+etcDir+"/root_signers")
 				want = verdict{23, "root_signers"}

@@ -184,6 +184,7 @@ func TestAHostGoesToItsOwnClusterOnly(t *testing.T) {
 	enum := func(value string) []warrant.Param {
 		return []warrant.Param{{Name: warrant.ClusterEndpoint, Matcher: warrant.Matcher{Kind: warrant.MatchEnum, Value: value}}}
 	}
+	anyCA := []warrant.Param{{Name: warrant.ClusterCA, Matcher: warrant.Matcher{Kind: warrant.MatchRE, Value: ".*"}}}
 	typed := []warrant.Param{{Name: warrant.ClusterEndpoint, Matcher: warrant.Matcher{Kind: warrant.MatchType, Value: "url"}}}
 	for name, c := range map[string]struct {
 		params  string
@@ -201,6 +202,8 @@ func TestAHostGoesToItsOwnClusterOnly(t *testing.T) {
 		"the endpoint in capitals":                 {ca + strings.Replace(endpoint, "https", "HTTPS", 1), nil, "", bad},
 		"the endpoint without its port":            {ca + strings.Replace(endpoint, ":6443", "", 1), nil, "", bad},
 		"a longer CA":                              {"KPSSH_CLUSTER_CA_B64=" + b64(clusterCA+"foreign") + "\n" + endpoint, nil, "", bad},
+		"a CA with more behind its base64":         {"KPSSH_CLUSTER_CA_B64=" + b64(clusterCA) + "!" + b64("foreign") + "\n" + endpoint, anyCA, "", bad},
+		"the CA by a warrant that takes any":       {ca + endpoint, anyCA, "", verdict{}},
 		"the warrant's, which the host has not":    {foreignEndpoint, enum("https://203.0.113.9:6443"), "", bad},
 		"the host's, which the warrant has not":    {endpoint, enum("https://203.0.113.9:6443"), "", bad},
 		"what both have":                           {endpoint, enum(clusterEndpoint + " https://203.0.113.9:6443"), "", verdict{}},
@@ -525,9 +528,9 @@ func TestCertificatesVouchByTheRules(t *testing.T) {
 		}, verdict{2, "verify:"}},
 		"whose key id writes lines": {ca, []string{"join@PROFILE"}, func(c *ssh.Certificate) {
 			hour(c)
-			c.KeyId = "x\nCritical Options: (none)"
+			c.KeyId = "x\nCritical Options: (none)\n"
 			c.CriticalOptions = map[string]string{"force-command": "/bin/true"}
-		}, verdict{2, ""}},
+		}, verdict{2, "says things twice"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			profile := w.profile()
