@@ -1,0 +1,313 @@
+package shim
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	warrants "github.com/hostwarrant/hostwarrant/internal/warrant/corpus"
+)
+
+// source makes inputs for readers from one seed. Most are good ones, changed a little:
+// what two readers disagree on lies close to what both take.
+type source struct {
+	*rand.Rand
+	good, bad [][]byte // scripts of internal/warrant/testdata/cases.txt
+}
+
+func newSource(t *testing.T, seed uint64) *source {
+	t.Helper()
+	s := &source{Rand: rand.New(rand.NewPCG(seed, 0))}
+	for _, c := range warrantCases(t) {
+		switch {
+		case len(c.Script) > 2000:
+		case c.Verdict == warrants.Refused:
+			s.bad = append(s.bad, c.Script)
+		default:
+			s.good = append(s.good, c.Script)
+		}
+	}
+	return s
+}
+
+func (s *source) pick(of ...string) string { return of[s.IntN(len(of))] }
+
+// some joins up to n pieces.
+func (s *source) some(n int, piece func() string) string {
+	var b strings.Builder
+	for range s.IntN(n + 1) {
+		b.WriteString(piece())
+	}
+	return b.String()
+}
+
+// payload leaves a file where the readers run if any shell executes it or writes to it.
+func (s *source) payload() string {
+	return s.pick("$(>x)", "`>x`", ";>x;", ">x", "|tee x", "${x:=$(>x)}", "'$(>x)'", "\";>x;\"", "$((x=$(>x)))", "\n>x\n", "&&>x", "x;w x", "\nw x\n", "/e;w x", "a[$(>x)]")
+}
+
+// word is what a reader may stumble over.
+func (s *source) word() string {
+	switch s.IntN(4) {
+	case 0:
+		return s.payload()
+	case 1:
+		return s.pick("0", "1", "00", "-1", "+1", "08", "0x10", "999999999999999", "1000000000000000", "9223372036854775807", "9223372036854775808", "18446744073709551616", "1e3", "7200", "7201", "255", "256")
+	case 2:
+		return s.pick(" ", "  ", "\t", "\r", "\n", "\n\n", "\x00", "\v", "\x7f", "\x80", "\xff", "é", "\u00a0", "\ufeff", "\u2028", "\r\n", "\x1b[0m")
+	default:
+		return s.pick("*", "?", "[a-z]", "[!a]", "~", "~root", "$IFS", "$0", "$@", "\\", "\\n", "\\0", "%s", "%n", "-n", "-e", "--", "-", "=", "{{", "{", "}", "#", "#!", ":", ",", "/", ".", "..", "_", "'", "\"", "(", ")", "|", "&", ";", "<", "!")
+	}
+}
+
+// change makes one change to any text.
+func (s *source) change(text []byte) []byte {
+	at := s.IntN(len(text) + 1)
+	until := min(len(text), at+s.IntN(1+s.IntN(12)))
+	switch s.IntN(8) {
+	case 0:
+		return slices.Delete(bytes.Clone(text), at, until)
+	case 1:
+		return slices.Insert(bytes.Clone(text), at, bytes.Clone(text[at:until])...)
+	case 2, 3:
+		return slices.Concat(text[:at], []byte(s.word()), text[until:])
+	case 4:
+		if at == len(text) {
+			return append(bytes.Clone(text), byte(s.IntN(256)))
+		}
+		changed := bytes.Clone(text)
+		changed[at] ^= 1 << s.IntN(8)
+		return changed
+	default:
+		return s.changeLines(text)
+	}
+}
+
+func (s *source) changeLines(text []byte) []byte {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	i, j := s.IntN(len(lines)), s.IntN(len(lines))
+	switch s.IntN(5) {
+	case 0:
+		lines = slices.Delete(lines, i, i+1)
+	case 1:
+		lines = slices.Insert(lines, i, lines[j])
+	case 2:
+		lines[i], lines[j] = lines[j], lines[i]
+	case 3:
+		words := strings.Split(string(lines[i]), " ")
+		words[s.IntN(len(words))] = s.word()
+		lines[i] = []byte(strings.Join(words, " "))
+	default:
+		lines = slices.Insert(lines, i, []byte(s.word()+"\n"))
+	}
+	return bytes.Join(lines, nil)
+}
+
+// changed makes up to n changes, and as often none.
+func (s *source) changed(text []byte, n int) []byte {
+	for range max(s.IntN(2*n)-n+1, 0) {
+		text = s.change(text)
+	}
+	return text
+}
+
+// noise is no input that anybody would write.
+func (s *source) noise() []byte {
+	text := make([]byte, s.IntN(300))
+	for i := range text {
+		text[i] = byte(s.IntN(256))
+	}
+	return text
+}
+
+// --- warrants
+
+func (s *source) warrant() []byte {
+	switch s.IntN(10) {
+	case 0:
+		return s.noise()
+	case 1, 2, 3, 4:
+		return s.changed([]byte(s.block()), 1)
+	case 5:
+		return s.changed(s.bad[s.IntN(len(s.bad))], 2)
+	default:
+		return s.changed(s.good[s.IntN(len(s.good))], 3)
+	}
+}
+
+// block is a warrant with nothing after its grammar but chance, in a script.
+func (s *source) block() string {
+	lines := []string{"v1", "profile " + s.name(), "phase " + s.phase(), "serial " + s.number()}
+	if s.IntN(2) == 0 {
+		lines = append(lines, "not-before "+s.number())
+	}
+	lines = append(lines, "not-after "+s.pick("never", s.number(), "2000000000", "999999999999999"))
+	for _, key := range []string{"leave-sha256 ", "uninstall-sha256 "} {
+		if s.IntN(3) == 0 {
+			lines = append(lines, key+s.hex(64))
+		}
+	}
+	for range max(1, s.IntN(5)-1) {
+		lines = append(lines, "target "+s.target())
+	}
+	for range s.IntN(4) {
+		lines = append(lines, "param KPSSH_"+s.pick("VAR_"+s.of("abc", 3), "CLUSTER_ENDPOINT", "_", "9")+" "+s.pick("required", "optional")+" "+s.pick("", "secret ")+s.matcher())
+	}
+	if s.IntN(3) == 0 {
+		lines = append(lines, "timeout "+s.pick("1", "7200", "300", s.number()))
+	}
+	lines = append(lines, "end")
+	return s.pick("", "#!/bin/bash\n") + "#warrant: " + strings.Join(lines, "\n#warrant: ") + "\n" + s.pick("", "echo a\n", "echo a", "#warrant:\n", "#!/bin/sh\n")
+}
+
+func (s *source) phase() string { return s.pick("install", "join", "leave", "uninstall") }
+
+func (s *source) number() string {
+	if s.IntN(40) == 0 {
+		return s.word()
+	}
+	return fmt.Sprint(s.Int64N([]int64{10, 1000, 2000000000, 1000000000000000}[s.IntN(4)]))
+}
+
+func (s *source) hex(n int) string {
+	if s.IntN(40) == 0 {
+		n += s.IntN(3) - 1
+	}
+	return s.of("0123456789abcdef", n)
+}
+
+func (s *source) of(alphabet string, n int) string {
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = alphabet[s.IntN(len(alphabet))]
+	}
+	return string(text)
+}
+
+func (s *source) name() string {
+	switch s.IntN(8) {
+	case 0:
+		return s.of("abcdefghijklmnopqrstuvwxyz0123456789.-", 1+s.IntN(12))
+	case 1:
+		return s.of("a", 250+s.IntN(6))
+	default:
+		return s.pick("tls-bootstrap", "a", "a.b", "x-1", "tls-bootstrap.example")
+	}
+}
+
+func (s *source) fingerprint() string {
+	return "SHA256:" + s.of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 42) + s.of("AEIMQUYcgkosw048AEIMQUYcgkosw048B"[s.IntN(2)*16:], 1)
+}
+
+func (s *source) target() string {
+	return s.pick("any", "class a", "class "+s.of("aZ9._-", 1+s.IntN(5)), "class "+s.of("a", 62+s.IntN(3)), "host "+s.fingerprint(), "cluster c", "cluster "+s.of("a0-", 1+s.IntN(5)), "cluster "+s.of("a", 62+s.IntN(3)))
+}
+
+func (s *source) matcher() string {
+	switch s.IntN(6) {
+	case 0:
+		return "type " + s.pick("dns1123", "ip", "hostport", "url", "b64", "hex", "int", "bool", "labels", "taints", "text", "texts", "")
+	case 1:
+		return "sha256 " + s.hex(64)
+	case 2:
+		return "enum" + s.some(4, func() string { return " " + s.pick("a", "b", "a*", "$x", "[", "=", s.of("!~ab", 2)) })
+	case 3:
+		return "enum" + s.some(70, func() string { return " " + s.of("ab", 1+s.IntN(9)) })
+	default:
+		return "re " + s.pattern()
+	}
+}
+
+func (s *source) pattern() string {
+	if s.IntN(12) == 0 {
+		return s.of("a.", 253+s.IntN(5))
+	}
+	return s.some(6, func() string {
+		return s.pick("a", "0", ".", "-", "[a-z]", "[0-9a]", "[", "]", "[]", "[z-a]", "[Z-a]", "[A-z]", "[9-A]", "[a-]", "[-a]", "[a-c-e]", "[{,}]", "[.]", "[ ]", "[a:]", "[:a]", "[[]", "[^a]", "[!a]", "[]a]", "[+--]",
+			"?", "*", "+", "{2}", "{2,3}", "{3,2}", "{10,9}", "{,1}", "{1,}", "{0}", "{0,0}", "{00}", "{01}", "{255}", "{256}", "{200,255}", "{257}", "}", "{", ":", "(", "|", "^", "$", `\`, " ", "=", ",", "/", "~", "é")
+	})
+}
+
+// --- envelopes
+
+func (s *source) envelope() []byte {
+	if s.IntN(12) == 0 {
+		return s.noise()
+	}
+	phase := s.envelopePhase()
+	lines := []string{"kpssh-envelope: 1", "phase: " + phase}
+	if s.IntN(2) == 0 || phase == "outcome" {
+		lines = append(lines, "run-id: "+s.hex(32))
+	}
+	runs, statement := slices.Contains([]string{"install", "join", "leave", "uninstall"}, phase), phase == "statement"
+	for _, name := range []string{"params", "sig", "script"} {
+		if runs != (s.IntN(30) == 0) {
+			lines = append(lines, name+"-b64: "+s.base64())
+		}
+	}
+	for _, name := range []string{"statement", "statement-sig"} {
+		if statement != (s.IntN(30) == 0) {
+			lines = append(lines, name+"-b64: "+s.base64())
+		}
+	}
+	if s.IntN(15) == 0 {
+		lines = append(lines, s.pick("", " ", "x", "phase: leave", "timed out", "late", "unknown", "version", "grep failed", "params", "Phase: join", "phase:join", "phase:  join", "run-id: "+s.hex(32), "#", "--", "kpssh-envelope: 2", "script-b64:", "script-b64: ", "sig-b64: ="))
+	}
+	if s.IntN(3) == 0 {
+		s.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	}
+	text := strings.Join(lines, "\n") + s.pick("\n", "\n", "")
+	if s.IntN(12) == 0 {
+		text += s.pick("\n", "\n\n", "\r", "\r\n", "\x00", " ")
+	}
+	return s.changed([]byte(text), 2)
+}
+
+func (s *source) envelopePhase() string {
+	if s.IntN(10) == 0 {
+		return s.pick("Join", "joi", "", "join ", "a.b", "-", "_", "..", s.of("a", 63+s.IntN(3)), s.word())
+	}
+	return s.pick("install", "join", "join", "leave", "leave", "uninstall", "probe", "prove", "outcome", "statement", "statement")
+}
+
+func (s *source) base64() string {
+	n := s.IntN(40)
+	if s.IntN(40) == 0 {
+		n = []int{16384, 65536, 262144, 1048576}[s.IntN(4)] + s.IntN(3) - 1
+	}
+	content := make([]byte, n)
+	for i := range min(n, 64) {
+		content[i] = byte(s.IntN(256))
+	}
+	text := base64.StdEncoding.EncodeToString(content)
+	if s.IntN(40) == 0 {
+		text = string(s.change([]byte(text)))
+	}
+	if s.IntN(30) == 0 {
+		text = strings.TrimRight(text, "=") + s.pick("", "=", "==", "===", "B==", "B=", "AA=A")
+	}
+	return text
+}
+
+// --- parameters
+
+func (s *source) params() []byte {
+	if s.IntN(12) == 0 {
+		return s.noise()
+	}
+	n := 6
+	if s.IntN(60) == 0 {
+		n = 600
+	}
+	text := s.some(n, func() string {
+		name := "KPSSH_" + s.of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_", 1+s.IntN(4))
+		return name + "=" + s.some(4, func() string {
+			return s.pick("a", " ", "=", "value", "é", "\xff", s.payload(), "*", "\\", "'", "\"", "$", "-")
+		}) + "\n"
+	})
+	return s.changed([]byte(text), 2)
+}

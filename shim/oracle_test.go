@@ -1,0 +1,134 @@
+package shim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
+)
+
+// What the Go readers say of an input, in the form of tests/readers.
+
+// saysOfWarrant: of a refusal that is the line at fault.
+func saysOfWarrant(text []byte) string {
+	w, err := warrant.Find(text)
+	if err != nil {
+		e := decision.From(err)
+		line, _, ok := strings.Cut(e.What, ":")
+		if e.Reason != decision.WarrantMalformed || !ok {
+			return fmt.Sprintf("internal/warrant: %v", err)
+		}
+		return "refused 14 script: " + line
+	}
+	var b strings.Builder
+	if w != nil {
+		writeWarrant(&b, w)
+	}
+	fmt.Fprintf(&b, "nul %s\ntemplate %s\n", lineOf(text, "\x00"), lineOf(text, "{{"))
+	return b.String()
+}
+
+func writeWarrant(b *strings.Builder, w *warrant.Warrant) {
+	fmt.Fprintf(b, "profile %s\nphase %s\nserial %d\n", w.Profile, w.Phase, w.Serial)
+	fmt.Fprintf(b, "not-before %s\n", onlyIf(w.HasNotBefore, strconv.FormatInt(w.NotBefore, 10)))
+	if w.Never {
+		b.WriteString("not-after never\n")
+	} else {
+		fmt.Fprintf(b, "not-after %d\n", w.NotAfter)
+	}
+	fmt.Fprintf(b, "leave-sha256 %s\nuninstall-sha256 %s\n", w.LeaveSHA256, w.UninstallSHA256)
+	for _, target := range w.Targets {
+		fmt.Fprintf(b, "target %s\n", target)
+	}
+	for _, p := range w.Params {
+		fmt.Fprintf(b, "param %s\n", p)
+	}
+	fmt.Fprintf(b, "timeout %s\n", onlyIf(w.Timeout != 0, strconv.Itoa(w.Timeout)))
+}
+
+func onlyIf(holds bool, text string) string {
+	if holds {
+		return text
+	}
+	return ""
+}
+
+// lineOf is the line in which piece stands first, or "".
+func lineOf(text []byte, piece string) string {
+	before, _, found := bytes.Cut(text, []byte(piece))
+	return onlyIf(found, strconv.Itoa(bytes.Count(before, []byte("\n"))+1))
+}
+
+// envelopeDiffers holds what the shell says, and the files it wrote, to internal/envelope.
+func (r *readers) envelopeDiffers(text []byte, said string) string {
+	e, err := envelope.Decode(text)
+	var refused *envelope.Error
+	switch {
+	case errors.As(err, &refused):
+		if refused.Code == envelope.ExitPhase && strings.HasPrefix(said, "refused 4 ") && twoFaults(text) {
+			return "" // an unknown phase and another fault: which is named is the reader's choice
+		}
+		return differs(fmt.Sprintf("refused %d", refused.Code), said)
+	case err != nil:
+		return err.Error()
+	case e.Phase.RunsScript() && e.Phase != envelope.PhaseLeave && len(e.Script) == 0:
+		return differs("refused 4", said) // only a leave has a kept copy to run
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "phase %s\nrun-id %s\n", e.Phase, e.RunID)
+	for _, field := range fieldsOf(e) {
+		if field.value == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "has %s\n", field.name)
+		if strings.HasPrefix(field.name, "statement") { // HOST: not decoded yet
+			continue
+		}
+		got, err := os.ReadFile(filepath.Join(r.dir, "work."+field.name))
+		if err != nil || !bytes.Equal(got, field.value) {
+			return fmt.Sprintf("field %s was decoded to other bytes (%v)", field.name, err)
+		}
+	}
+	return differs(b.String(), said)
+}
+
+type field struct {
+	name  string
+	value []byte
+}
+
+func fieldsOf(e *envelope.Envelope) []field {
+	return []field{{"params", e.Params}, {"sig", e.Sig}, {"script", e.Script}, {"statement", e.Statement}, {"statement-sig", e.StatementSig}}
+}
+
+// twoFaults: beside its unknown phase an envelope has a statement or a field that is too long.
+func twoFaults(text []byte) bool {
+	return bytes.Contains(append([]byte("\n"), text...), []byte("\nstatement")) || len(text) > envelope.MaxSignature
+}
+
+// maxParams is how many the shim takes; Go has no such limit.
+const maxParams = 512
+
+// saysOfParams: of parameters that both take, all.
+func saysOfParams(block []byte) string {
+	values, err := envelope.DecodeParams(block)
+	var refused *envelope.Error
+	if errors.As(err, &refused) {
+		return fmt.Sprintf("refused %d", refused.Code)
+	}
+	if len(values) > maxParams {
+		return fmt.Sprintf("refused %d", envelope.ExitParam)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(block)) {
+		b.WriteString("param " + line)
+	}
+	return b.String()
+}
