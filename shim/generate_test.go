@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostwarrant/hostwarrant/internal/script"
 	warrants "github.com/hostwarrant/hostwarrant/internal/warrant/corpus"
 )
 
@@ -131,7 +132,7 @@ func (s *source) warrant() []byte {
 	case 0:
 		return s.noise()
 	case 1, 2, 3, 4:
-		return s.changed([]byte(s.block()), 1)
+		return s.changed([]byte(s.madeUp()), 1)
 	case 5:
 		return s.changed(s.bad[s.IntN(len(s.bad))], 2)
 	default:
@@ -139,8 +140,17 @@ func (s *source) warrant() []byte {
 	}
 }
 
-// block is a warrant with nothing after its grammar but chance, in a script.
-func (s *source) block() string {
+// block is an input of warrant in which there is a warrant line and no NUL.
+func (s *source) block() []byte {
+	for {
+		if text := s.warrant(); script.HasWarrantLine(text) && !bytes.Contains(text, []byte("\x00")) {
+			return text
+		}
+	}
+}
+
+// madeUp is a script with a warrant that keeps to the grammar, or nearly.
+func (s *source) madeUp() string {
 	lines := []string{"v1", "profile " + s.name(), "phase " + s.phase(), "serial " + s.number()}
 	if s.IntN(2) == 0 {
 		lines = append(lines, "not-before "+s.number())

@@ -16,8 +16,17 @@ import (
 
 // What the Go readers say of an input, in the form of tests/readers.
 
-// saysOfWarrant: of a refusal that is the line at fault.
+// saysOfWarrant is what is in a script, searched for all that matters and read.
 func saysOfWarrant(text []byte) string {
+	said := saysOfBlock(text)
+	if strings.HasPrefix(said, "refused ") {
+		return said
+	}
+	return said + fmt.Sprintf("nul %s\ntemplate %s\n", lineOf(text, "\x00"), lineOf(text, "{{"))
+}
+
+// saysOfBlock is what the warrant of a script says; of a refusal that is the line at fault.
+func saysOfBlock(text []byte) string {
 	w, err := warrant.Find(text)
 	if err != nil {
 		e := decision.From(err)
@@ -31,7 +40,6 @@ func saysOfWarrant(text []byte) string {
 	if w != nil {
 		writeWarrant(&b, w)
 	}
-	fmt.Fprintf(&b, "nul %s\ntemplate %s\n", lineOf(text, "\x00"), lineOf(text, "{{"))
 	return b.String()
 }
 
