@@ -47,10 +47,11 @@ func TestReadersAgreeOnInputsMadeByChance(t *testing.T) {
 			input  func() []byte
 			fault  func(input []byte, said string) string
 		}{
-			{"warrant", inputs(100, 40_000), s.warrant, func(in []byte, said string) string { return differs(saysOfWarrant(in), said) }},
-			{"block", inputs(50, 80_000), s.block, func(in []byte, said string) string { return differs(saysOfBlock(in), said) }},
+			{"warrant", inputs(100, 20_000), s.warrant, func(in []byte, said string) string { return differs(saysOfWarrant(in), said) }},
+			{"block", inputs(50, 100_000), s.block, func(in []byte, said string) string { return differs(saysOfBlock(in), said) }},
 			{"envelope", inputs(100, 60_000), s.envelope, r.envelopeDiffers},
-			{"params", inputs(50, 20_000), s.params, func(in []byte, said string) string { return differs(saysOfParams(in), said) }},
+			{"params", inputs(50, 10_000), s.params, func(in []byte, said string) string { return differs(saysOfParams(in), said) }},
+			{"statement", inputs(50, 10_000), s.statement, func(in []byte, said string) string { return differs(saysOfStatement(in), said) }},
 		} {
 			t.Run(kind.reader, func(t *testing.T) {
 				begun, faults, taken := time.Now(), 0, 0
@@ -69,7 +70,7 @@ func TestReadersAgreeOnInputsMadeByChance(t *testing.T) {
 						t.Errorf("input %d: %s\n%q", i, fault, input[:min(len(input), 1500)])
 					}
 				}
-				t.Logf("%d inputs, of which the shell took %d, in %s", kind.n, taken, time.Since(begun).Round(time.Second))
+				t.Logf("%d inputs of the kind %s, of which the shell took %d, in %s", kind.n, kind.reader, taken, time.Since(begun).Round(time.Second))
 			})
 		}
 	})

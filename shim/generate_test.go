@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,13 +12,15 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	warrants "github.com/hostwarrant/hostwarrant/internal/warrant/corpus"
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // source makes inputs for readers from one seed. Most are good ones, changed a little:
 // what two readers disagree on lies close to what both take.
 type source struct {
 	*rand.Rand
-	good, bad [][]byte // scripts of internal/warrant/testdata/cases.txt
+	good, bad          [][]byte // scripts of internal/warrant/testdata/cases.txt
+	statements, nearly [][]byte // of testkit.StatementCases
 }
 
 func newSource(t *testing.T, seed uint64) *source {
@@ -30,6 +33,16 @@ func newSource(t *testing.T, seed uint64) *source {
 			s.bad = append(s.bad, c.Script)
 		default:
 			s.good = append(s.good, c.Script)
+		}
+	}
+	cases := testkit.StatementCases(t)
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		switch text := []byte(cases[name].Text); {
+		case len(text) > 5000:
+		case cases[name].Valid:
+			s.statements = append(s.statements, text)
+		default:
+			s.nearly = append(s.nearly, text)
 		}
 	}
 	return s
@@ -320,4 +333,102 @@ func (s *source) params() []byte {
 		}) + "\n"
 	})
 	return s.changed([]byte(text), 2)
+}
+
+// --- statements
+
+func (s *source) statement() []byte {
+	switch s.IntN(12) {
+	case 0:
+		return s.noise()
+	case 1:
+		return s.changed(s.nearly[s.IntN(len(s.nearly))], 1)
+	case 2, 3, 4, 5, 6, 7:
+		return s.changed([]byte(s.madeUpStatement()), 1)
+	default:
+		return s.changed(s.statements[s.IntN(len(s.statements))], 2)
+	}
+}
+
+// madeUpStatement keeps to the grammar, or nearly.
+func (s *source) madeUpStatement() string {
+	kind := s.pick("roots", "signers", "revoke", "floor", "reset")
+	lines := []string{"hostwarrant-statement: v1 " + kind, "serial " + s.pick("1", "999999999999999", s.number()), "issued " + s.number()}
+	switch s.IntN(8) {
+	case 0:
+		lines = append(lines, "cluster "+s.pick("any", "prod", s.of("a0-", 1+s.IntN(5))))
+		lines = append(lines, s.times(s.IntN(3), func() string { return "target " + s.target() })...)
+	case 1:
+		lines = append(lines, "target any")
+	case 2, 3:
+		lines = append(lines, "cluster prod", "target class "+s.of("aZ9._", 1+s.IntN(3)), "target host "+s.fingerprint())
+	default:
+		lines = append(lines, s.pick("cluster prod", "target class a", "target host "+s.fingerprint()))
+	}
+	switch kind {
+	case "roots":
+		lines = append(lines, "threshold "+s.pick("1", "1", s.of("0123456789", 1)))
+		lines = append(lines, s.times(1+s.IntN(3), func() string { return "key " + s.key() })...)
+	case "signers":
+		lines = append(lines, "expires "+s.pick("999999999999999", "999999999999998", s.number()), "max-validity "+s.pick("1d", "90d", "999d", "3650d", s.pick("3651d", "0d", "090d", s.number()+"d")))
+		for _, phase := range []string{"install", "join", "leave", "uninstall"} {
+			lines = append(lines, "threshold "+phase+" "+s.of("12345678", 1))
+		}
+		lines = append(lines, s.times(1+s.IntN(2), func() string { return "signer " + s.signer() })...)
+	case "revoke":
+		lines = append(lines, s.sorted(s.times(1+s.IntN(3), func() string { return "revoke " + s.fingerprint() }))...)
+	case "floor":
+		lines = append(lines, s.sorted(s.times(1+s.IntN(3), func() string { return "floor " + s.profilePattern() + " " + s.number() }))...)
+	default:
+		lines = append(lines, "profile "+s.name(), "mark "+s.number())
+		for _, phase := range []string{"install", "join", "leave", "uninstall"} {
+			if s.IntN(2) == 0 {
+				lines = append(lines, "sha256 "+phase+" "+s.hex(64))
+			}
+		}
+	}
+	return strings.Join(append(lines, "end"), "\n") + "\n"
+}
+
+func (s *source) times(n int, piece func() string) []string {
+	var list []string
+	for range n {
+		list = append(list, piece())
+	}
+	return list
+}
+
+// sorted sorts, most often.
+func (s *source) sorted(list []string) []string {
+	if s.IntN(8) > 0 {
+		slices.Sort(list)
+	}
+	return list
+}
+
+func (s *source) profilePattern() string {
+	if s.IntN(6) == 0 {
+		return s.pick("*", s.of("a.-*", 1+s.IntN(4)), s.of("a", 252+s.IntN(3))+s.pick("", "*"))
+	}
+	return s.of("abc", 1+s.IntN(3)) + s.pick("", "*", ".x", "-1")
+}
+
+func (s *source) signer() string {
+	principals := strings.Join(s.times(1+s.IntN(3), func() string { return s.pick("kpssh", s.phase()+"@"+s.profilePattern()) }), ",")
+	return principals + " " + s.pick("", "", "cert-authority,") + s.pick(`namespaces="kpssh"`, `namespaces="kpssh"`, `namespaces="kpssh"`, `namespaces="kpssh"`, s.pick(`namespaces="file"`, `namespaces=kpssh`, "")) + " " + s.key()
+}
+
+// key is a public key line of the statement cases, or nearly one.
+func (s *source) key() string {
+	text := s.statements[s.IntN(len(s.statements))]
+	for _, mark := range []string{"\nkey ", "namespaces=\"kpssh\" "} {
+		if _, rest, ok := bytes.Cut(text, []byte(mark)); ok {
+			line, _, _ := bytes.Cut(rest, []byte("\n"))
+			if s.IntN(20) == 0 {
+				line = s.change(line)
+			}
+			return string(line)
+		}
+	}
+	return s.key()
 }

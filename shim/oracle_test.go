@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
 
@@ -86,8 +87,8 @@ func (r *readers) envelopeDiffers(text []byte, said string) string {
 		return differs(fmt.Sprintf("refused %d", refused.Code), said)
 	case err != nil:
 		return err.Error()
-	case e.Phase.RunsScript() && e.Phase != envelope.PhaseLeave && len(e.Script) == 0:
-		return differs("refused 4", said) // only a leave has a kept copy to run
+	case (e.Phase == envelope.PhaseInstall || e.Phase == envelope.PhaseJoin) && len(e.Script) == 0:
+		return differs("refused 4", said) // of these no copy is kept
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "phase %s\nrun-id %s\n", e.Phase, e.RunID)
@@ -96,9 +97,6 @@ func (r *readers) envelopeDiffers(text []byte, said string) string {
 			continue
 		}
 		fmt.Fprintf(&b, "has %s\n", field.name)
-		if strings.HasPrefix(field.name, "statement") { // HOST: not decoded yet
-			continue
-		}
 		got, err := os.ReadFile(filepath.Join(r.dir, "work."+field.name))
 		if err != nil || !bytes.Equal(got, field.value) {
 			return fmt.Sprintf("field %s was decoded to other bytes (%v)", field.name, err)
@@ -137,6 +135,26 @@ func saysOfParams(block []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(block)) {
 		b.WriteString("param " + line)
+	}
+	return b.String()
+}
+
+// saysOfStatement: of a good one its head, and of roots their threshold.
+func saysOfStatement(text []byte) string {
+	st, err := statement.Parse(text)
+	if err != nil {
+		return fmt.Sprintf("refused %d", envelope.ExitEnvelope)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "kind %s\nserial %d\nissued %d\n", st.Kind, st.Serial, st.Issued)
+	if st.Cluster != "" {
+		fmt.Fprintf(&b, "target cluster %s\n", st.Cluster)
+	}
+	for _, target := range st.Targets {
+		fmt.Fprintf(&b, "target %s\n", target)
+	}
+	if st.Roots != nil {
+		fmt.Fprintf(&b, "threshold %d\n", st.Roots.Threshold)
 	}
 	return b.String()
 }
