@@ -29,7 +29,7 @@ func makeFixtures(t *testing.T) string {
 	dir := t.TempDir()
 	f := fixtures{t, dir}
 	f.write("fixed", []byte(fixedScript))
-	for _, name := range []string{"alice", "bob", "rita", "mallory", "carol", "ca"} {
+	for _, name := range []string{"alice", "bob", "rita", "mallory", "carol", "ca", "root1", "root2", "root3"} {
 		f.keygen(name, "-t", "ed25519")
 	}
 	f.keygen("ecdsa", "-t", "ecdsa", "-b", "256")
