@@ -37,7 +37,7 @@ func bench(o options, out io.Writer) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	b := &table{host: host, dir: dir, plain: o.plain, serial: 1}
+	b := &table{host: host, dir: dir, plain: o.plain, serials: map[int]int64{}}
 	if o.profile {
 		return b.profile(out)
 	}
@@ -56,10 +56,10 @@ func bench(o options, out io.Writer) error {
 
 // table is one host on which everything is measured.
 type table struct {
-	host   *shimhost.Host
-	dir    string
-	plain  bool
-	serial int64
+	host    *shimhost.Host
+	dir     string
+	plain   bool
+	serials map[int]int64 // by size: each size is a profile of its own
 }
 
 // rows measures one shell.
@@ -137,12 +137,13 @@ func (b *table) once(kind string, kib int) (took, busy time.Duration, err error)
 
 // command prepares a run: alone, or by the shim with the same mark or a new one.
 func (b *table) command(kind string, kib int) (*exec.Cmd, error) {
-	if kind == "new" {
-		b.serial++
+	if kind == "new" || b.serials[kib] == 0 {
+		b.serials[kib]++
 	}
+	profile := fmt.Sprintf("other-%d", kib)
 	var w *warrant.Warrant
 	if !b.plain {
-		w = shimhost.Warrant(script.Join, b.serial)
+		w = b.host.Warrant(profile, script.Join, b.serials[kib])
 	}
 	text, err := shimhost.Script(kib<<10, w)
 	if err != nil {
@@ -164,7 +165,7 @@ func (b *table) command(kind string, kib int) (*exec.Cmd, error) {
 			return nil, err
 		}
 	}
-	principal := "join@" + shimhost.Profile
+	principal := "join@" + profile
 	cmd := exec.Command("/bin/sh", "-c", "ssh-keygen -Y verify -f "+shimhost.Etc+"/allowed_signers -I "+principal+
 		" -n kpssh -s script.sig <script && bash script")
 	cmd.Dir = b.dir

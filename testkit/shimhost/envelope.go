@@ -13,14 +13,14 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
 
-// Warrant is a good one for this host.
-func Warrant(phase script.Phase, serial int64) *warrant.Warrant {
+// Warrant is a good one for this host; the same in every call.
+func (h *Host) Warrant(profile string, phase script.Phase, serial int64) *warrant.Warrant {
 	param := func(name string, required, secret bool, kind, value string) warrant.Param {
 		return warrant.Param{Name: name, Required: required, Secret: secret, Matcher: warrant.Matcher{Kind: kind, Value: value}}
 	}
-	now := time.Now().Unix()
 	return &warrant.Warrant{
-		Profile: Profile, Phase: phase, Serial: serial, HasNotBefore: true, NotBefore: now - 3600, NotAfter: now + 30*24*3600,
+		Profile: profile, Phase: phase, Serial: serial, HasNotBefore: true,
+		NotBefore: h.Made.Add(-time.Hour).Unix(), NotAfter: h.Made.Add(30 * 24 * time.Hour).Unix(),
 		Targets: []warrant.Target{{Kind: warrant.TargetClass, Value: Class}, {Kind: warrant.TargetCluster, Value: Cluster}},
 		Params: []warrant.Param{
 			param("KPSSH_NODE_NAME", true, false, warrant.MatchType, "dns1123"),

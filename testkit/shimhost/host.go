@@ -30,7 +30,7 @@ const (
 	Cluster  = "lab"
 	Class    = "pool"
 	Endpoint = "https://192.0.2.10:6443"
-	Profile  = "tls-bootstrap"
+	Profile  = "tls-bootstrap" // has a floor, as all of other-* have
 )
 
 // CA is the bundle that the host has pinned.
@@ -41,6 +41,7 @@ func CA() []byte {
 // Host is a provisioned host: one signer of everything, one root, one revoked key.
 type Host struct {
 	Signer, Root ssh.Signer
+	Made         time.Time
 }
 
 // New provisions a host in the namespaces of a program that Again started, with the shim
@@ -59,7 +60,7 @@ func New(path, settings string) (*Host, error) {
 	if err := os.WriteFile(Shim, text, 0o755); err != nil {
 		return nil, err
 	}
-	h := &Host{}
+	h := &Host{Made: time.Now()}
 	if h.Signer, err = newKey(); err != nil {
 		return nil, err
 	}
