@@ -42,7 +42,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	if !shimhost.Inside() {
-		return again(args, stderr)
+		return again(args, stdout, stderr)
 	}
 	if err := bench(o, stdout); err != nil {
 		fmt.Fprintf(stderr, "bench-shim: %v\n", err)
@@ -52,8 +52,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // again runs this program in namespaces of its own.
-func again(args []string, stderr io.Writer) int {
-	err := shimhost.Again(args...).Run()
+func again(args []string, stdout, stderr io.Writer) int {
+	cmd := shimhost.Again(args...)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err := cmd.Run()
 	if err == nil {
 		return 0
 	}

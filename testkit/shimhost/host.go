@@ -61,16 +61,17 @@ func New(path, settings string) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{Made: time.Now()}
-	if h.Signer, err = newKey(); err != nil {
+	if h.Signer, err = NewKey(); err != nil {
 		return nil, err
 	}
-	if h.Root, err = newKey(); err != nil {
+	if h.Root, err = NewKey(); err != nil {
 		return nil, err
 	}
 	return h, h.writeTrust(settings)
 }
 
-func newKey() (ssh.Signer, error) {
+// NewKey makes a key of its own for a signer or a root.
+func NewKey() (ssh.Signer, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func publicLine(s ssh.Signer) string {
 
 // writeTrust writes every file of /etc/kpssh.
 func (h *Host) writeTrust(settings string) error {
-	revoked, err := newKey()
+	revoked, err := NewKey()
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (h *Host) writeTrust(settings string) error {
 	}
 	ca := sha256.Sum256(CA())
 	for name, content := range map[string]string{
-		"allowed_signers": `install@*,join@*,leave@*,uninstall@*,kpssh namespaces="kpssh" ` + publicLine(h.Signer) + "\n",
+		"allowed_signers": h.SignerLine() + "\n",
 		"root_signers":    `root namespaces="hostwarrant-statement" ` + publicLine(h.Root) + "\n",
 		"revoked_keys":    string(list),
 		"cluster":         "id " + Cluster + "\nendpoint " + Endpoint + "\nca-sha256 " + hex.EncodeToString(ca[:]) + "\n",
