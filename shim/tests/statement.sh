@@ -29,7 +29,7 @@ spurned() { # CODE TEXT: refused, and nothing has changed
 	deliver
 	answers "$@"
 	state >state.after
-	cmp -s state.before state.after || fail 'a refused statement changed the host'
+	cmp -s state.before state.after || fail "a refused statement changed the host: $(diff state.before state.after)"
 }
 
 key() { # NAME
@@ -306,4 +306,19 @@ test_two_writers_take_turns() {
 	spurned 12 'another shim is writing'
 	refused 12 'another shim is writing' join
 	kill $!
+}
+
+test_a_damaged_statement_is_22() {
+	held
+	statement signers 1 "$(signers_body $((NOW + 100 * DAY)) bob carol)"
+	taken
+	warrant by='bob carol'
+	ran join
+	cp /var/lib/hostwarrant/statements/signers good
+	for damage in ': >FILE' 'head -c 100 good >FILE' 'sed s/expires/expired/ good >FILE' 'printf "\n" >>FILE'; do
+		eval "$(printf %s "$damage" | sed s,FILE,/var/lib/hostwarrant/statements/signers,)"
+		refused 22 'statements/signers is damaged' join
+	done
+	cp good /var/lib/hostwarrant/statements/signers
+	ran join
 }
