@@ -3,18 +3,23 @@
 package shim
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/testkit/shimhost"
 )
 
@@ -242,8 +247,8 @@ func (w *world) losses(sent []byte) []loss {
 		for way, tree := range trees {
 			if name := fmt.Sprint(tree, had); !known[name] {
 				known[name] = true
-				ways := []string{"nothing", "bytes", "names", "names and bytes"}
-				found = append(found, loss{fmt.Sprintf("power lost %s, %s that were not synced", at, ways[way]), tree, had})
+				ways := []string{"bytes", "names", "names and bytes"}
+				found = append(found, loss{fmt.Sprintf("power lost %s, with %s that were not synced", at, ways[way]), tree, had})
 			}
 		}
 	}
@@ -299,7 +304,16 @@ func (w *world) halfWritten(now, final shimhost.Tree) string {
 }
 
 func same(a, b *shimhost.Node) bool {
-	return a != nil && b != nil && string(a.Content) == string(b.Content) && a.Mode == b.Mode
+	return a != nil && b != nil && bytes.Equal(undated(a.Content), undated(b.Content)) && a.Mode == b.Mode
+}
+
+// undated takes out of a KRL when it was made (PROTOCOL.krl).
+func undated(content []byte) []byte {
+	const date, rest = 20, 28
+	if !bytes.HasPrefix(content, []byte("SSHKRL\n\x00")) || len(content) < rest {
+		return content
+	}
+	return slices.Concat(content[:date], content[rest:])
 }
 
 func (w *world) mark() string {
@@ -418,4 +432,95 @@ func TestACrashInALeave(t *testing.T) {
 		w.forget()
 		w.afterRun(at, newer, had, final, nil)
 	})
+}
+
+// bring is a statement on its way, and what a host that took it must hold.
+func (w *world) bring(s statement.Statement) []byte {
+	w.t.Helper()
+	sent, err := w.host.Statement(s)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return sent
+}
+
+// statements is one of each kind that leaves the host able to run what afterStatement sends.
+func (w *world) statements(successor ssh.Signer) map[statement.Kind]statement.Statement {
+	stranger, err := shimhost.NewKey()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	soon := w.host.Made.Add(60 * 24 * time.Hour).Unix()
+	return map[statement.Kind]statement.Statement{
+		statement.KindRoots: {Kind: statement.KindRoots, Serial: 2, Roots: &statement.Roots{Threshold: 1, Keys: []ssh.PublicKey{w.host.Root.PublicKey(), successor.PublicKey()}}},
+		statement.KindSigners: {Kind: statement.KindSigners, Serial: 1, Signers: &statement.Signers{
+			Expires: soon, MaxValidityDays: 60, Thresholds: [4]int{1, 1, 1, 1}, Lines: []string{w.host.SignerLine(), `join@other-* namespaces="kpssh" ` + shimhost.PublicLine(stranger)},
+		}},
+		statement.KindRevoke: {Kind: statement.KindRevoke, Serial: 1, Revoke: []string{ssh.FingerprintSHA256(stranger.PublicKey())}},
+		statement.KindFloor:  {Kind: statement.KindFloor, Serial: 1, Floors: []statement.Floor{{Profile: "other-*", Serial: 3}, {Profile: shimhost.Profile, Serial: 2}}},
+		statement.KindReset:  {Kind: statement.KindReset, Serial: 1, Reset: &statement.Reset{Profile: shimhost.Profile, Mark: 4, SHA256: [4]string{1: strings.Repeat("0b", 32)}}},
+	}
+}
+
+// TestACrashInAStatement: no trust file is ever half written, the next shim of any kind
+// brings kept statements and trust files together, and the statement can be sent again.
+func TestACrashInAStatement(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	w := newWorld(t)
+	successor, err := shimhost.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := w.script(script.Join, 5)
+	w.mustSend(r.sent, envelope.ExitOK)
+	w.settle()
+	for kind, s := range w.statements(successor) {
+		t.Run(string(kind), func(t *testing.T) {
+			w.t = t
+			sent := w.bring(s)
+			final := w.final(sent)
+			w.crashes(sent, func(at string, _ []string) { w.afterStatement(at, kind, sent, final, r) })
+		})
+	}
+}
+
+// afterStatement holds what a crash while a statement was taken left to the rules of
+// TestACrashInAStatement.
+func (w *world) afterStatement(at string, kind statement.Kind, sent []byte, final shimhost.Tree, r run) {
+	w.t.Helper()
+	fail := func(format string, args ...any) { w.t.Helper(); w.t.Errorf(at+": "+format, args...) }
+	if half := w.halfWritten(w.now(), final); half != "" {
+		fail("half written: %s", half)
+	}
+	// the script is the host's last, and above the mark that a reset sets
+	if answer := w.send(w.again(r).sent); answer.Code != envelope.ExitOK {
+		fail("a script answers %d: %s", answer.Code, answer.Stderr)
+	}
+	now, trust := w.now(), w.past
+	if now[shimhost.State+"/statements/"+string(kind)] != nil {
+		trust = final
+	}
+	for path, node := range trust {
+		if strings.HasPrefix(path, shimhost.Etc+"/") && !same(now[path], node) {
+			fail("%s is not that of the statement that is kept", path)
+		}
+	}
+	if answer := w.send(sent); answer.Code != envelope.ExitOK {
+		fail("sent again, it answers %d: %s", answer.Code, answer.Stderr)
+	}
+	now = w.now()
+	for path, node := range final {
+		if strings.HasPrefix(path, shimhost.Etc+"/") && !same(now[path], node) {
+			fail("sent again, %s is not as it must be", path)
+		}
+	}
+	if answer := w.send(w.again(r).sent); answer.Code != envelope.ExitOK {
+		fail("after it a script answers %d: %s", answer.Code, answer.Stderr)
+	}
+	risen := w.mark()
+	if answer := w.send(sent); answer.Code != envelope.ExitOK || w.mark() != risen {
+		fail("sent a third time, it answers %d, and the mark went from %q to %q: %s", answer.Code, risen, w.mark(), answer.Stderr)
+	}
 }

@@ -156,8 +156,8 @@ func (d *Disk) Synced(path string) error {
 	return nil
 }
 
-// Lost are the trees that a loss of power may leave now: with nothing lost; with the bytes
-// lost that were not synced; with the names lost that were not; and with both lost.
+// Lost are the trees that a loss of power may leave now: without the bytes that were not
+// synced; without the names that were not; and without both.
 func (d *Disk) Lost() ([]Tree, error) {
 	now, err := TakeTree(d.places...)
 	if err != nil {
@@ -194,7 +194,7 @@ func (d *Disk) Lost() ([]Tree, error) {
 	for _, way := range []struct {
 		names map[string]map[string]uint64
 		node  func(uint64) *Node
-	}{{names, newest}, {names, durable}, {d.names, newest}, {d.names, durable}} {
+	}{{names, durable}, {d.names, newest}, {d.names, durable}} {
 		tree := Tree{}
 		for _, place := range d.places {
 			tree[place] = now[place]

@@ -79,7 +79,8 @@ func NewKey() (ssh.Signer, error) {
 	return ssh.NewSignerFromKey(private)
 }
 
-func publicLine(s ssh.Signer) string {
+// PublicLine is the public key as it stands in allowed_signers.
+func PublicLine(s ssh.Signer) string {
 	return strings.TrimSuffix(string(ssh.MarshalAuthorizedKey(s.PublicKey())), "\n")
 }
 
@@ -96,7 +97,7 @@ func (h *Host) writeTrust(settings string) error {
 	ca := sha256.Sum256(CA())
 	for name, content := range map[string]string{
 		"allowed_signers": h.SignerLine() + "\n",
-		"root_signers":    `root namespaces="hostwarrant-statement" ` + publicLine(h.Root) + "\n",
+		"root_signers":    `root namespaces="hostwarrant-statement" ` + PublicLine(h.Root) + "\n",
 		"revoked_keys":    string(list),
 		"cluster":         "id " + Cluster + "\nendpoint " + Endpoint + "\nca-sha256 " + hex.EncodeToString(ca[:]) + "\n",
 		"floors":          Profile + " 1\nother-* 1\n",

@@ -37,5 +37,5 @@ func (h *Host) Statement(s statement.Statement, roots ...ssh.Signer) ([]byte, er
 
 // SignerLine is the line of allowed_signers by which the host trusts its signer.
 func (h *Host) SignerLine() string {
-	return `install@*,join@*,leave@*,uninstall@*,kpssh namespaces="kpssh" ` + publicLine(h.Signer)
+	return `install@*,join@*,leave@*,uninstall@*,kpssh namespaces="kpssh" ` + PublicLine(h.Signer)
 }
