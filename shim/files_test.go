@@ -160,8 +160,8 @@ func TestEveryExitCodeHasAMarkAndATest(t *testing.T) {
 		tests.Write(content)
 	}
 	codes := regexp.MustCompile(`\b[A-Z_]+=(0|[1-9][0-9]?)\b`).FindAllSubmatch(section(t, text, "# Exit codes", "# Limits"), -1)
-	if len(codes) != 20 {
-		t.Fatalf("%d exit codes in the table, expected 20", len(codes))
+	if len(codes) != 19 {
+		t.Fatalf("%d exit codes in the table, expected 19", len(codes))
 	}
 	for _, m := range codes {
 		code := string(m[1])

@@ -127,18 +127,18 @@ text' '1i\
 	done
 	sed '$s/$/=====/' good >sig
 	run join
-	answers 2 'without its END'
+	answers 2 'lines of 70'
 	sed '$a\
 text' good >sig
 	run join
 	answers 2 'text outside'
 	sed '$d' good >sig
 	run join
-	answers 2 'without its END'
+	answers 2 'without its END line'
 	sed '2i\
 ' good >sig
 	run join
-	answers 2 'an empty line'
+	answers 2 'outside the signature blocks'
 	{
 		cat good
 		printf '\0'
