@@ -31,6 +31,9 @@ func TestACallThatFails(t *testing.T) {
 	for n, step := range steps {
 		if step.Path == ran {
 			started = true
+		}
+		// mv tries first to rename where nothing may stand
+		if step.Path == ran || step.Call == "rename" && steps[n+1] == step {
 			continue
 		}
 		w.back(w.past)
@@ -64,7 +67,7 @@ func TestACallThatFails(t *testing.T) {
 func saysDisk(stderr string) bool {
 	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 	last := lines[len(lines)-1]
-	return strings.HasPrefix(last, "kpssh-shim: ") && strings.Contains(last, shimhost.State) && strings.Contains(last, "is the disk full, or read-only?")
+	return strings.HasPrefix(last, "kpssh-shim: ") && strings.Contains(last, shimhost.State) && strings.Contains(last, " cannot be ")
 }
 
 // TestADiskThatTakesNothing: full, and read-only. The answer is 22, nothing runs and the
