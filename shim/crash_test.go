@@ -35,7 +35,7 @@ func inNamespace(t *testing.T) bool {
 	}
 	needRootAndTools(t)
 	t.Parallel()
-	cmd := shimhost.Again("-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+left(t).String())
+	cmd := shimhost.Again("-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+left(t).String(), fmt.Sprintf("-test.short=%v", testing.Short()))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -397,12 +397,15 @@ func TestACrashInARun(t *testing.T) {
 	w := newWorld(t)
 	older := w.script(script.Join, 5)
 	t.Run("the first of a host", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("it has many steps")
+		}
 		w.t = t
 		w.settle()
 		final := w.final(older.sent)
 		w.crashes(older.sent, func(at string, had []string) { w.afterRun(at, older, had, final, nil) })
 	})
-	w.back(w.past)
+	w.t = t
 	w.mustSend(w.again(older).sent, envelope.ExitOK)
 	w.settle()
 	t.Run("one with a new serial", func(t *testing.T) {
@@ -415,6 +418,9 @@ func TestACrashInARun(t *testing.T) {
 
 // TestACrashInALeave: at every moment the host keeps a script to leave by that it takes.
 func TestACrashInALeave(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
 	if !inNamespace(t) {
 		return
 	}
@@ -465,6 +471,9 @@ func (w *world) statements(successor ssh.Signer) map[statement.Kind]statement.St
 // TestACrashInAStatement: no trust file is ever half written, the next shim of any kind
 // brings kept statements and trust files together, and the statement can be sent again.
 func TestACrashInAStatement(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes")
+	}
 	if !inNamespace(t) {
 		return
 	}
