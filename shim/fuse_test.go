@@ -39,8 +39,15 @@ func (d *disk) fails(call string) syscall.Errno {
 
 // diskNode passes all on to a directory in memory, but what the disk fails in.
 type diskNode struct {
-	fs.LoopbackNode
+	*fs.LoopbackNode
 	disk *disk
+}
+
+func (n *diskNode) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.InodeEmbedder {
+	if node, ok := child.(*fs.LoopbackNode); ok {
+		return &diskNode{node, n.disk}
+	}
+	return child
 }
 
 func (n *diskNode) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
@@ -119,12 +126,10 @@ func mountDisk(t *testing.T) *disk {
 	if err := os.Mkdir(under, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	node := func(root *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &diskNode{fs.LoopbackNode{RootData: root}, d}
-	}
-	root := &fs.LoopbackRoot{Path: under, NewNode: node}
-	root.RootNode = node(root, nil, "", nil)
-	server, err := fs.Mount(shimhost.State, root.RootNode, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "disk"}})
+	root := &fs.LoopbackRoot{Path: under}
+	node := &diskNode{&fs.LoopbackNode{RootData: root}, d}
+	root.RootNode = node
+	server, err := fs.Mount(shimhost.State, node, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "disk"}})
 	if err != nil {
 		t.Fatal(err)
 	}
