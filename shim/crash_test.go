@@ -75,6 +75,25 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, host: host}
 }
 
+// underEachShell tests with each shell that a host may have as /bin/sh; with -short only
+// with the first.
+func (w *world) underEachShell(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	shells := shimhost.Shells()
+	if testing.Short() {
+		shells = shells[:1]
+	}
+	for _, shell := range shells {
+		t.Run(shell, func(t *testing.T) {
+			w.t = t
+			if err := shimhost.UseShell(shell); err != nil {
+				t.Fatal(err)
+			}
+			test(t)
+		})
+	}
+}
+
 // settle makes the host as it is now the past that back goes to.
 func (w *world) settle() {
 	w.t.Helper()

@@ -25,6 +25,11 @@ func TestACallThatFails(t *testing.T) {
 	w.mustSend(older.sent, envelope.ExitOK)
 	w.settle()
 	newer := w.script(script.Join, 6)
+	w.underEachShell(t, func(t *testing.T) { eachCallFails(t, w, newer, older) })
+}
+
+func eachCallFails(t *testing.T, w *world, newer, older run) {
+	t.Helper()
 	final := w.final(newer.sent)
 	steps := w.steps(newer.sent)
 	started := false
@@ -79,6 +84,11 @@ func TestADiskThatTakesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.mustSend(w.script(script.Join, 5).sent, envelope.ExitOK)
 	w.mustSend(w.script(script.Leave, 5).sent, envelope.ExitOK)
+	w.underEachShell(t, func(t *testing.T) { takesNothing(t, w) })
+}
+
+func takesNothing(t *testing.T, w *world) {
+	t.Helper()
 	mark := w.mark()
 	for name, broken := range map[string]struct{ break_, mend func() error }{
 		"full":      {fill, empty},

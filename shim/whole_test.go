@@ -31,19 +31,7 @@ func TestTheWholeShimOnInputsMadeByChance(t *testing.T) {
 	w := newWorld(t)
 	w.mustSend(w.script(script.Join, 5).sent, envelope.ExitOK)
 	w.settle()
-	shells := shimhost.Shells()
-	if testing.Short() {
-		shells = shells[:1]
-	}
-	for _, shell := range shells {
-		t.Run(shell, func(t *testing.T) {
-			w.t = t
-			if err := shimhost.UseShell(shell); err != nil {
-				t.Fatal(err)
-			}
-			whole(t, w, newSource(t, seed), max(20, share(t, 2)))
-		})
-	}
+	w.underEachShell(t, func(t *testing.T) { whole(t, w, newSource(t, seed), max(20, share(t, 2))) })
 }
 
 // whole sends n inputs, each to the host as it was.

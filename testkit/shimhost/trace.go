@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -125,7 +126,7 @@ func (t *tracer) run() error {
 	if err := syscall.PtraceSyscall(t.shim, 0); err != nil {
 		return err
 	}
-	for len(t.tasks) > 0 {
+	for len(t.tasks) > 0 || t.strays() {
 		pid, err := syscall.Wait4(-1, &status, syscall.WALL, nil)
 		if errors.Is(err, syscall.EINTR) {
 			continue
@@ -156,6 +157,9 @@ func (t *tracer) stopped(pid int, status syscall.WaitStatus) error {
 	if one == nil {
 		one = &task{}
 		t.tasks[pid] = one
+		if t.ended() {
+			t.killAll()
+		}
 	}
 	signal := status.StopSignal()
 	switch {
@@ -243,6 +247,29 @@ func (t *tracer) killAll() {
 			delete(t.tasks, pid)
 		}
 	}
+}
+
+// ended says that the shim is gone, or on its way.
+func (t *tracer) ended() bool { return t.over || t.tasks[t.shim] == nil }
+
+// strays finds processes that were started when their parent was killed, before it could
+// tell of them. They would hold the shim's lock, stopped, for as long as this program runs.
+func (t *tracer) strays() bool {
+	statuses, err := filepath.Glob("/proc/[0-9]*/status")
+	if err != nil {
+		return false
+	}
+	for _, path := range statuses {
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), fmt.Sprintf("\nTracerPid:\t%d\n", os.Getpid())) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			t.tasks[pid] = &task{}
+		}
+	}
+	t.killAll()
+	return len(t.tasks) > 0
 }
 
 func (t *tracer) code() envelope.ExitCode {
