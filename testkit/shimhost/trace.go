@@ -261,7 +261,7 @@ func (t *tracer) strays() bool {
 	}
 	for _, path := range statuses {
 		text, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(text), fmt.Sprintf("\nTracerPid:\t%d\n", os.Getpid())) {
+		if err != nil || !strings.Contains(string(text), fmt.Sprintf("\nTracerPid:\t%d\n", syscall.Gettid())) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
