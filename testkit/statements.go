@@ -100,6 +100,7 @@ func goodStatements() map[string]statementEdit {
 		"reset: one phase":           good("reset", "sha256 install "+strings.Repeat("0a", 32)+"\n", ""),
 		"reset: four phases":         good("reset", "end\n", "sha256 leave "+strings.Repeat("2c", 32)+"\nsha256 uninstall "+strings.Repeat("3d", 32)+"\nend\n"),
 		"reset: to 0":                good("reset", "mark 41", "mark 0"),
+		"reset: a name of 253":       good("reset", "profile tls-bootstrap", "profile "+strings.Repeat("a", 253)),
 	}
 }
 
@@ -273,6 +274,11 @@ func badLists() map[string]statementEdit {
 		"floor: out of order":           bad("floor", "floor web-* 1", "floor a 1"),
 		"reset: no profile":             bad("reset", "profile tls-bootstrap\n", ""),
 		"reset: a pattern":              bad("reset", "profile tls-bootstrap", "profile tls-*"),
+		"reset: the directory itself":   bad("reset", "profile tls-bootstrap", "profile ."),
+		"reset: a directory up":         bad("reset", "profile tls-bootstrap", "profile .."),
+		"reset: an option":              bad("reset", "profile tls-bootstrap", "profile -rf"),
+		"reset: an empty label":         bad("reset", "profile tls-bootstrap", "profile a..b"),
+		"reset: a name of 254":          bad("reset", "profile tls-bootstrap", "profile "+strings.Repeat("a", 254)),
 		"reset: two profiles":           bad("reset", "profile tls-bootstrap\n", "profile tls-bootstrap\nprofile web\n"),
 		"reset: no mark":                bad("reset", "mark 41\n", ""),
 		"reset: mark 041":               bad("reset", "mark 41", "mark 041"),

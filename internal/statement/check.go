@@ -19,6 +19,8 @@ const (
 	// generations together sign with at most 16 blocks.
 	maxRoots     = 16
 	maxThreshold = 8
+	// maxName is the most bytes of an object's name.
+	maxName = 253
 	// maxDays is the largest validity; the policy's reader has the same bound.
 	maxDays = 3650
 )
@@ -27,8 +29,9 @@ var (
 	clusterID = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 	// label is a Kubernetes label value that is not empty.
 	label = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
-	// profile is an object name; pattern is one, or a prefix followed by "*".
-	profile = regexp.MustCompile(`^[a-z0-9.-]{1,253}$`)
+	// profile is an object name, a DNS-1123 subdomain: a host keeps its mark in a file
+	// of that name. pattern is one, or a prefix followed by "*".
+	profile = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 	pattern = regexp.MustCompile(`^[a-z0-9.-]{0,253}\*$|^[a-z0-9.-]{1,253}$`)
 	sha256  = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
@@ -223,7 +226,7 @@ func checkFloors(floors []Floor) error {
 
 func (b *Reset) check() error {
 	// check: StatementRejected: a reset is for one profile: a pattern would lower all marks at once
-	if !profile.MatchString(b.Profile) {
+	if len(b.Profile) > maxName || !profile.MatchString(b.Profile) {
 		return rejected("profile %.80q is not a name", b.Profile)
 	}
 	// check: StatementRejected: a number that the host cannot read is no mark

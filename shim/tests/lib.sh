@@ -122,10 +122,10 @@ DAY=86400
 # of the machine is not ours to set.
 at() { # TIME
 	printf '%s\n' "$1" >clock
-	[ ! -e date ] || return 0
-	printf '#!/bin/sh\ncat %s/clock\n' "$T" >date
-	chmod 755 date
-	mount --bind date "$(readlink -f /bin/date)"
+	[ ! -e clock.sh ] || return 0
+	printf '#!/bin/sh\ncat %s/clock\n' "$T" >clock.sh
+	chmod 755 clock.sh
+	mount --bind clock.sh "$(readlink -f /bin/date)"
 }
 
 # held provisions a host that requires warrants: alice and bob sign everything, carol

@@ -242,7 +242,7 @@ test_a_run_whose_end_was_lost_has_ended_and_does_not_run_again() {
 test_the_last_fifty_runs_are_remembered() {
 	mkdir -m 700 /var/lib/hostwarrant/runs
 	i=0
-	while [ $i -lt 60 ]; do
+	while [ $i -lt 64 ]; do
 		i=$((i + 1))
 		printf 'start join 1 1 x\n' >"$(printf '/var/lib/hostwarrant/runs/%032d' $i)"
 		touch -d "@$((1000000000 + i))" "$(printf '/var/lib/hostwarrant/runs/%032d' $i)"
@@ -252,8 +252,8 @@ test_the_last_fifty_runs_are_remembered() {
 	set -- /var/lib/hostwarrant/runs/*
 	[ $# -eq 50 ] || fail "$# records"
 	[ -e /var/lib/hostwarrant/runs/$ID ] || fail 'the newest is gone'
-	[ ! -e "$(printf '/var/lib/hostwarrant/runs/%032d' 11)" ] || fail 'an old one is kept'
-	[ -e "$(printf '/var/lib/hostwarrant/runs/%032d' 12)" ] || fail 'one too many is gone'
+	[ ! -e "$(printf '/var/lib/hostwarrant/runs/%032d' 15)" ] || fail 'an old one is kept'
+	[ -e "$(printf '/var/lib/hostwarrant/runs/%032d' 16)" ] || fail 'one too many is gone'
 }
 
 test_a_time_limit_ends_the_group_and_is_11() {

@@ -194,7 +194,7 @@ test_who_signed_and_how_often() {
 	printf 'root-threshold=1\n' >>/etc/kpssh/shim.conf
 	by root2
 	taken
-	by $(for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do echo root1; done)
+	by root1 root1 root1 root1 root1 root1 root1 root1 root1 root1 root1 root1 root1 root1 root1 root1 root1
 	spurned 2 'more than 16'
 }
 

@@ -360,7 +360,7 @@ test_only_declared_parameters_are_taken() {
 		param "$line"
 		refused 3 "does not declare ${line%%=*}" join
 	done
-	for line in KPSSH_NODE_NAME=Node KPSSH_NODE_LABELS=a=b, KPSSH_TAINTS=a=b KPSSH_HOST_ADDRESS=10.0.0.1/8 KPSSH_CLUSTER_ENDPOINT=ftp://x KPSSH_CLUSTER_CA_B64=aGk; do
+	for line in KPSSH_NODE_NAME=Node "KPSSH_NODE_LABELS=a=b," KPSSH_TAINTS=a=b KPSSH_HOST_ADDRESS=10.0.0.1/8 KPSSH_CLUSTER_ENDPOINT=ftp://x KPSSH_CLUSTER_CA_B64=aGk; do
 		param "$line"
 		refused 3 "the value of ${line%%=*}" join
 	done
