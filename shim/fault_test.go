@@ -17,6 +17,9 @@ import (
 // TestACallThatFails lets each step of a run fail with EIO, one after the other. Before the
 // script runs the answer is 22, and nothing ran; from then on the run goes to its end.
 func TestACallThatFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestADiskThatFails lets each kind of call fail")
+	}
 	if !inNamespace(t) {
 		return
 	}
