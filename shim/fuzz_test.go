@@ -51,9 +51,10 @@ func TestReadersAgreeOnInputsMadeByChance(t *testing.T) {
 			fault   func(input []byte, said string) string
 		}{
 			{"warrant", 10, s.warrant, func(in []byte, said string) string { return differs(saysOfWarrant(in), said) }},
-			{"block", 50, s.block, func(in []byte, said string) string { return differs(saysOfBlock(in), said) }},
-			{"envelope", 30, s.envelope, r.envelopeDiffers},
+			{"block", 40, s.block, func(in []byte, said string) string { return differs(saysOfBlock(in), said) }},
+			{"envelope", 25, s.envelope, r.envelopeDiffers},
 			{"params", 5, s.params, func(in []byte, said string) string { return differs(saysOfParams(in), said) }},
+			{"values", 15, s.values, func(in []byte, said string) string { return differs(saysOfValues(in), said) }},
 			{"statement", 5, s.statement, func(in []byte, said string) string { return differs(saysOfStatement(in), said) }},
 		} {
 			t.Run(kind.reader, func(t *testing.T) {

@@ -2,7 +2,9 @@ package shim
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -431,4 +433,160 @@ func (s *source) key() string {
 		}
 	}
 	return s.key()
+}
+
+// --- values
+
+// values is a script that declares parameters, and parameters that are as declared, or nearly.
+func (s *source) values() []byte {
+	block := "#warrant: v1\n#warrant: profile a\n#warrant: phase " + s.phase() + "\n#warrant: serial 1\n#warrant: not-after 2000000000\n#warrant: target any\n"
+	var params string
+	names := []string{"KPSSH_A", "KPSSH_B", "KPSSH_A_", "KPSSH_CLUSTER_ENDPOINT", "KPSSH_CLUSTER_CA_B64", "KPSSH_NODE_NAME", "KPSSH_NODE_LABELS", "KPSSH_TAINTS", "KPSSH_HOST_ADDRESS", "KPSSH_PROVIDER_ID", "KPSSH_Z"}
+	s.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, name := range names[:1+s.IntN(3)] {
+		matcher, value := s.matcherAndValue()
+		declared := !slices.Contains([]string{"KPSSH_NODE_NAME", "KPSSH_NODE_LABELS", "KPSSH_TAINTS", "KPSSH_HOST_ADDRESS", "KPSSH_PROVIDER_ID"}, name) || s.IntN(2) == 0
+		if strings.HasPrefix(name, "KPSSH_CLUSTER") {
+			declared = s.IntN(3) == 0
+		}
+		if declared && s.IntN(30) > 0 {
+			block += "#warrant: param " + name + " " + s.pick("required", "optional") + s.pick("", " secret") + " " + matcher + "\n"
+		} else {
+			value = s.valueOf(s.pick("dns1123", "labels", "taints", "address", "text", "url", "b64"))
+		}
+		if s.IntN(12) == 0 {
+			value = strings.NewReplacer("\n", "", "\r", "").Replace(string(s.change([]byte(value))))
+		}
+		if s.IntN(15) > 0 {
+			params += name + "=" + value + "\n"
+		}
+	}
+	return []byte(block + "#warrant: end\n---\n" + params)
+}
+
+// matcherAndValue is a matcher with a value that it takes, or nearly.
+func (s *source) matcherAndValue() (matcher, value string) {
+	switch s.IntN(8) {
+	case 0:
+		words := s.times(1+s.IntN(4), func() string {
+			return s.pick("a", "b", "required", "optional", "secret", "*", "a*", "$x", "\\", "enum", s.of("ab", 3))
+		})
+		slices.Sort(words)
+		words = slices.Compact(words)
+		return "enum " + strings.Join(words, " "), s.pick(words[s.IntN(len(words))], strings.Join(words, " "), "a", "")
+	case 1:
+		value := s.pick("", "x", s.of("ab ", 9))
+		sum := sha256.Sum256([]byte(value))
+		return "sha256 " + hex.EncodeToString(sum[:]), value
+	case 2, 3, 4:
+		pattern, value := s.patternAndValue()
+		return "re " + pattern, value
+	default:
+		name := s.pick("dns1123", "ip", "hostport", "url", "b64", "hex", "int", "bool", "labels", "taints", "text")
+		return "type " + name, s.valueOf(name)
+	}
+}
+
+// patternAndValue makes both side by side.
+func (s *source) patternAndValue() (pattern, value string) {
+	for range 1 + s.IntN(5) {
+		atom, one := s.atom()
+		n := 1
+		switch s.IntN(6) {
+		case 0:
+			atom, n = atom+"?", s.IntN(2)
+		case 1:
+			atom, n = atom+"*", s.IntN(4)
+		case 2:
+			atom, n = atom+"+", 1+s.IntN(3)
+		case 3:
+			n = s.IntN(4)
+			atom += fmt.Sprintf("{%d,%d}", n, n+s.IntN(3))
+		case 4:
+			n = 1 + s.IntN(3)
+			atom += fmt.Sprintf("{%d}", n)
+		}
+		for range n {
+			value += one()
+		}
+		pattern += atom
+	}
+	if strings.Contains(pattern, "  ") || strings.HasSuffix(pattern, " ") {
+		return s.patternAndValue()
+	}
+	return pattern, value
+}
+
+func (s *source) atom() (atom string, one func() string) {
+	switch s.IntN(4) {
+	case 0:
+		return ".", func() string { return string(rune(0x20 + s.IntN(0x5f))) }
+	case 1:
+		set := s.pick("a-z", "0-9", "A-Z", "a-c0-9", ".", "*+?", "a,", "(){}|$", "Z-a", "0-z", "=:/", " a")
+		return "[" + set + "]", func() string {
+			if len(set) > 2 && set[1] == '-' {
+				return string(rune(int(set[0]) + s.IntN(int(set[2])-int(set[0])+1)))
+			}
+			return string(set[s.IntN(len(set))])
+		}
+	default:
+		literal := s.pick("a", "B", "0", "-", "=", ":", "/", ",", "~", "!", "#", "@", "%", "&", "'", "\"", ";", "<", ">", "_", "`", " ")
+		return literal, func() string { return literal }
+	}
+}
+
+// valueOf is a value of a type, or nearly.
+func (s *source) valueOf(name string) string {
+	label := func() string { return s.pick("a", "a-b", "0", "a1", s.of("ab-", 1+s.IntN(4))) }
+	name1123 := func() string { return label() + s.some(2, func() string { return "." + label() }) }
+	item := func() string {
+		return s.pick("a", "A.b_c-d", "0", s.of("aA0._-", 1+s.IntN(4)), s.of("a", 62+s.IntN(3)), "")
+	}
+	key := func() string { return s.pick("", "", name1123()+"/") + item() }
+	list := func(one func() string) string { return one() + s.some(2, func() string { return "," + one() }) }
+	switch name {
+	case "dns1123":
+		return s.pick(name1123(), name1123(), s.of("a", 252+s.IntN(3)))
+	case "address":
+		return s.pick(name1123(), s.ip())
+	case "ip":
+		return s.ip()
+	case "hostport":
+		return s.pick(name1123(), "["+s.ip()+"]", s.ip()) + ":" + s.port()
+	case "url":
+		return s.pick("https://192.0.2.1:6443", s.pick("http", "https", "https", "ftp", "HTTP")+"://"+s.pick(name1123(), "["+s.ip()+"]", s.ip())+s.pick("", ":"+s.port())+s.pick("", "/", "/a?b=c", "/%20", "/#", "?a", "/a b"))
+	case "b64":
+		return s.pick(pinnedCA, s.base64(), s.base64())
+	case "hex":
+		return s.hex(s.IntN(9))
+	case "int":
+		return s.pick("0", "-0", "-1", "", "007", s.number(), "-"+s.number())
+	case "bool":
+		return s.pick("true", "false", "True", "1", "truefalse")
+	case "labels":
+		return list(func() string { return key() + "=" + item() })
+	case "taints":
+		return list(func() string {
+			return key() + s.pick("", "="+item()) + ":" + s.pick("NoSchedule", "PreferNoSchedule", "NoExecute", "noexecute")
+		})
+	default:
+		return s.pick("a b", s.of(" ~!a", 1+s.IntN(5)), s.of("a", 1023+s.IntN(3)), "é")
+	}
+}
+
+func (s *source) ip() string {
+	octet := func() string { return s.pick("0", "1", "10", "99", "199", "249", "255", "256", "01", "300") }
+	if s.IntN(2) == 0 {
+		return strings.Join(s.times(4-s.IntN(8)/7, octet), ".")
+	}
+	group := func() string { return s.pick("0", "f", "FFFF", "1a2b", "00ab", "12345", "g") }
+	left := s.times(s.IntN(8), group)
+	if s.IntN(6) == 0 {
+		return strings.Join(s.times(7+s.IntN(3), group), ":")
+	}
+	return strings.Join(left, ":") + "::" + strings.Join(s.times(s.IntN(9-len(left)), group), ":")
+}
+
+func (s *source) port() string {
+	return s.pick("1", "0", "443", "6443", "65535", "65536", "65530", "64999", "59999", "60000", "99999", "080", "")
 }

@@ -2,6 +2,8 @@ package shim
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -157,4 +159,23 @@ func saysOfStatement(text []byte) string {
 		fmt.Fprintf(&b, "threshold %d\n", st.Roots.Threshold)
 	}
 	return b.String()
+}
+
+// pinnedCA is a CA that the host of ask_values in tests/readers has pinned, in base64.
+const pinnedCA = "Q0EK"
+
+// saysOfValues: whether the warrant of a script takes the parameters below it.
+func saysOfValues(input []byte) string {
+	text, block, _ := bytes.Cut(input, []byte("---\n"))
+	w, err := warrant.Find(text)
+	if err != nil || w == nil {
+		return saysOfBlock(text)
+	}
+	sum := sha256.Sum256([]byte("CA\n"))
+	pin := warrant.Pin{Endpoints: []string{"https://192.0.2.1:6443"}, CASHA256: []string{hex.EncodeToString(sum[:])}}
+	values, err := envelope.DecodeParams(block)
+	if err != nil || len(values) > maxParams || w.CheckParams(values, pin) != nil {
+		return fmt.Sprintf("refused %d", envelope.ExitParam)
+	}
+	return "taken\n"
 }
