@@ -200,7 +200,7 @@ func (s *source) number() string {
 
 func (s *source) hex(n int) string {
 	if s.IntN(40) == 0 {
-		n += s.IntN(3) - 1
+		n = max(n+s.IntN(3)-1, 0)
 	}
 	return s.of("0123456789abcdef", n)
 }
