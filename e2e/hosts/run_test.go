@@ -270,17 +270,24 @@ func TestAFullDiskFailsClosed(t *testing.T) {
 	if got := w.send(t, filling.text()); got.code != 0 {
 		t.Errorf("the script that filled the disk: answered %+v", got)
 	}
-	known.runID, next.runID = newRunID(t), newRunID(t)
+	w.root(t, "head -c 1048576 /dev/zero >"+stateDir+"/rest 2>/dev/null || :") // what the run's end gave back
+	recorded := known
+	recorded.runID, next.runID = newRunID(t), newRunID(t)
 	before := w.read(t, ranFile)
-	for name, o := range map[string]order{"a known script": known, "a new one": next} {
-		got := w.send(t, o.text())
-		if got.code != 22 || !strings.Contains(got.stderr, "cannot be written: is the disk full") || w.read(t, ranFile) != before {
+	for name, c := range map[string]struct {
+		order
+		says string
+	}{
+		"a known script": {known, "/running cannot be written"}, "a known one to be recorded": {recorded, "/runs cannot be written"},
+		"a new one": {next, stateDir},
+	} {
+		got := w.send(t, c.text())
+		if got.code != 22 || !strings.Contains(got.stderr, c.says) || w.read(t, ranFile) != before {
 			t.Errorf("%s on a full disk: answered %+v, want 22", name, got)
 		}
 	}
-	w.root(t, "rm "+stateDir+"/fill")
+	w.root(t, "rm "+stateDir+"/fill "+stateDir+"/rest")
 	w.runs(t, next)
-	known.runID = newRunID(t)
 	w.runs(t, known)
 }
 
