@@ -37,22 +37,39 @@ open_work() {
 
 # reload_sshd: sessions that are open go on.
 reload_sshd() {
+	pidfile=$("$(command -v sshd)" -T 2>/dev/null | sed -n 's/^pidfile //p')
+	before=$(stat -c '%i %z' "$pidfile" 2>/dev/null) || before=
 	if [ -d /run/systemd/system ]; then
 		for unit in ssh.service sshd.service; do
 			if systemctl -q is-active "$unit"; then
 				systemctl reload "$unit"
+				await_sshd
 				did "reloaded $unit"
 				return
 			fi
 		done
 	else
-		pidfile=$("$(command -v sshd)" -T 2>/dev/null | sed -n 's/^pidfile //p')
 		read -r pid 2>/dev/null <"$pidfile" || pid=
 		if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = sshd ]; then
 			kill -HUP "$pid"
+			await_sshd
 			did "reloaded sshd, process $pid"
 			return
 		fi
 	fi
 	say 'sshd does not run as a service now: there is nothing to reload'
+}
+
+# await_sshd: the signal only asks. sshd writes its pid file anew once it listens
+# again, with what it has read.
+await_sshd() {
+	tries=0
+	while [ -n "$before" ] && { [ ! -s "$pidfile" ] || [ "$(stat -c '%i %z' "$pidfile")" = "$before" ]; }; do
+		tries=$((tries + 1))
+		if [ "$tries" -gt 100 ]; then
+			say 'sshd was told to read its configuration again and has not said so for 10 s: look at its log'
+			return
+		fi
+		sleep 0.1
+	done
 }
