@@ -560,3 +560,26 @@ func (w *world) afterStatement(at string, kind statement.Kind, sent []byte, fina
 		fail("sent a third time, it answers %d, and the mark went from %q to %q: %s", answer.Code, risen, w.mark(), answer.Stderr)
 	}
 }
+
+// TestALostListOfDigestsLowersNoMark: a reset that was applied is not applied again because
+// the host no longer knows that it was.
+func TestALostListOfDigestsLowersNoMark(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	w := newWorld(t)
+	w.mustSend(w.script(script.Join, 5).sent, envelope.ExitOK)
+	w.mustSend(w.bring(w.statements(w.host.Signer)[statement.KindReset]), envelope.ExitOK)
+	if !strings.HasPrefix(w.mark(), "serial 4\n") {
+		t.Fatalf("the reset left the mark %q", w.mark())
+	}
+	w.mustSend(w.script(script.Join, 6).sent, envelope.ExitOK)
+	if err := os.Remove(shimhost.State + "/statements/rendered"); err != nil {
+		t.Fatal(err)
+	}
+	w.forget()
+	answer := w.send(w.script(script.Join, 5).sent)
+	if answer.Code != envelope.ExitRollback && answer.Code != envelope.ExitState || len(w.hasRun()) > 0 || !strings.HasPrefix(w.mark(), "serial 6\n") {
+		t.Errorf("an older script answers %d and ran %q, and the mark is %q", answer.Code, w.hasRun(), w.mark())
+	}
+}

@@ -66,6 +66,10 @@ func eachCallFails(t *testing.T, w *world, newer, older run) {
 		if want != envelope.ExitOK && !saysDisk(answer.Stderr) {
 			t.Errorf("%s: stderr says %q", at, answer.Stderr)
 		}
+		// what was refused may be sent again under its run-id
+		if outcome := w.outcome(newer.id); want != envelope.ExitOK && !strings.Contains(outcome, " state=unknown ") {
+			t.Errorf("%s: the outcome is %s", at, outcome)
+		}
 		w.forget()
 		w.afterRun(at, newer, had, final, &older)
 	}

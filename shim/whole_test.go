@@ -30,14 +30,16 @@ func TestTheWholeShimOnInputsMadeByChance(t *testing.T) {
 	seed := fuzzSeed(t)
 	w := newWorld(t)
 	w.mustSend(w.script(script.Join, 5).sent, envelope.ExitOK)
+	leave := w.script(script.Leave, 5)
+	w.mustSend(leave.sent, envelope.ExitOK)
 	w.settle()
-	w.underEachShell(t, func(t *testing.T) { whole(t, w, newSource(t, seed), max(20, share(t, 2))) })
+	w.underEachShell(t, func(t *testing.T) { whole(t, w, leave.text, newSource(t, seed), max(20, share(t, 2))) })
 }
 
-// whole sends n inputs, each to the host as it was.
-func whole(t *testing.T, w *world, s *source, n int) {
+// whole sends n inputs, each to the host as it was. It keeps a script to leave by.
+func whole(t *testing.T, w *world, kept []byte, s *source, n int) {
 	t.Helper()
-	o := oracle{w.host, time.Now(), w.mark()}
+	o := oracle{w.host, w.mark(), kept}
 	codes, faults, begun := map[envelope.ExitCode]int{}, 0, time.Now()
 	for i := 0; i < n && faults < 10; i++ {
 		text := s.sent(w)
@@ -80,11 +82,13 @@ func (s *source) sent(w *world) []byte {
 		w.t.Fatal(err)
 	}
 	e := envelope.Envelope{Phase: envelope.Phase(s.phase()), RunID: id, Params: params}
-	switch s.IntN(10) {
+	switch s.IntN(11) {
 	case 0, 1, 2:
 		return s.envelope()
 	case 3:
 		return s.sentStatement(w)
+	case 10: // what the host keeps is to run
+		e.Script = []byte{}
 	case 4, 5:
 		e.Phase, e.Script = envelope.PhaseJoin, w.script(script.Join, 6).text
 		e.Params = s.changed(s.hostParams(params), 2)
@@ -122,12 +126,10 @@ func (s *source) hostWarrant(w *world) []byte {
 	now := time.Now().Unix()
 	wanted := w.host.Warrant(s.pick(shimhost.Profile, shimhost.Profile, "other-1", "stranger"), script.Phase(s.phase()), 6)
 	switch s.IntN(8) {
-	case 0:
-		wanted.Serial = s.Int64N(8)
-	case 1:
-		wanted.Serial = []int64{1005, 1006, 1000000, 1000001, 5, 4}[s.IntN(6)]
+	case 0, 1:
+		wanted.Serial = []int64{0, 1, 2, 4, 5, 5, 5, 1005, 1006, 1000000, 1000001}[s.IntN(11)]
 	case 2:
-		wanted.NotBefore = now + s.Int64N(4000) - 2000
+		wanted.NotBefore = now + []int64{-600, 600}[s.IntN(2)] // not so near that it begins while we look
 	case 3:
 		wanted.NotAfter = now + s.Int64N(400*24*3600) - 40*24*3600
 		wanted.HasNotBefore = false
@@ -198,8 +200,8 @@ func (s *source) sentStatement(w *world) []byte {
 // oracle says what a host answers by the Go readers and docs/spec/shim.md.
 type oracle struct {
 	host *shimhost.Host
-	now  time.Time
 	mark string
+	kept []byte
 }
 
 // code is the exit code, and whether a script runs.
@@ -244,10 +246,7 @@ func signed(sig, text []byte, namespace, fingerprint string) bool {
 
 func (o oracle) script(e *envelope.Envelope) envelope.ExitCode {
 	if len(e.Script) == 0 {
-		if e.Phase == envelope.PhaseLeave || e.Phase == envelope.PhaseUninstall {
-			return envelope.ExitState // no copy is kept
-		}
-		return envelope.ExitEnvelope
+		return o.empty(e)
 	}
 	w, err := warrant.Find(e.Script)
 	switch {
@@ -265,6 +264,26 @@ func (o oracle) script(e *envelope.Envelope) envelope.ExitCode {
 	if code := o.fresh(e, w); code != envelope.ExitOK {
 		return code
 	}
+	return params(e, w)
+}
+
+// empty is a script that is not sent, so that the host takes its own.
+func (o oracle) empty(e *envelope.Envelope) envelope.ExitCode {
+	switch e.Phase {
+	case envelope.PhaseLeave:
+		w, err := warrant.Find(o.kept)
+		if err != nil || w == nil {
+			return envelope.ExitInternal
+		}
+		return params(e, w)
+	case envelope.PhaseUninstall:
+		return envelope.ExitState // of which no copy is kept
+	default:
+		return envelope.ExitEnvelope
+	}
+}
+
+func params(e *envelope.Envelope, w *warrant.Warrant) envelope.ExitCode {
 	values, err := envelope.DecodeParams(e.Params)
 	if err != nil || len(values) > maxParams {
 		return envelope.ExitParam

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,12 @@ func bench(o options, out io.Writer) error {
 	if o.profile {
 		return b.profile(out)
 	}
+	load, err := os.ReadFile("/proc/loadavg") // figures of a busy machine are not worth much
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(out, "shim as root, with a run-id, state in memory; ms, median of %d runs that took turns; (ratio) to verify && bash alone\n", o.runs)
+	fmt.Fprintf(out, "%d processors, load %.4s before; CPU is that of all processes of a run\n", runtime.NumCPU(), load)
 	fmt.Fprintf(out, "%-5s %8s %6s %8s %14s %14s %8s %14s %14s   %s\n", "sh", "script", "bound", "alone", "same mark", "new mark", "CPU", "same mark", "new mark", "programs, syncs: same mark · new mark")
 	for _, shell := range o.shells {
 		if err := shimhost.UseShell(shell); err != nil {
