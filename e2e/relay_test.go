@@ -193,13 +193,14 @@ func (w *courierWorld) hostKnowsBetter(t *testing.T) {
 			o.ShimConf = regexp.MustCompile("signers-expire=.*").ReplaceAllString(o.ShimConf, "signers-expire=1700000000")
 		}, envelope.ExitExpired},
 		{"for-short-terms", edit("max-validity=90d", "max-validity=30d"), envelope.ExitExpired},
-		{"with-a-floor", file("floors", "* 0\ntouch 2\n"), envelope.ExitRollback},
+		{"with-a-floor", file("floors", "* 0\nvouched-for 2\n"), envelope.ExitRollback},
 		{"without-a-floor", file("floors", ""), envelope.ExitState},
 		{"without-settings", func(o *lab.HostOptions) { o.ShimConf = "warrant=required\n" }, envelope.ExitPreflight},
 	}
+	w.profile(t, "vouched-for", "true\n")
 	for _, c := range cases {
 		w.hostWith(t, c.name, c.change)
-		w.run(t, c.name, c.name, "touch", nil)
+		w.run(t, c.name, c.name, "vouched-for", nil)
 	}
 	for _, c := range cases {
 		r := w.ended(t, c.name, "Refused", int32(c.code), -1)
@@ -224,7 +225,8 @@ func (w *courierWorld) migration(t *testing.T) {
 	w.host(t, "host-done")
 	w.run(t, "bare-there", "host-migrating", "bare", nil)
 	w.run(t, "bare-here", "host-done", "bare", nil)
-	w.run(t, "warranted-there", "host-migrating", "touch", nil)
+	w.profile(t, "warranted", "true\n")
+	w.run(t, "warranted-there", "host-migrating", "warranted", nil)
 	if r := w.ended(t, "bare-there", "Succeeded", 0, 0); r.Status.Serial != nil || r.Status.TranscriptTail != "ran without a warrant\n" {
 		t.Errorf("status %+v", r.Status)
 	}
