@@ -33,7 +33,8 @@ things out. Keep the root of a real cluster offline, and better on a FIDO2 token
 
 The policy is for any cluster unless --cluster names some, is good for 90 days, enforces, wants one signature and a
 warrant in each phase, and allows hosts with user kpssh, port 22 and the shim at /opt/kpssh/kpssh-shim: those of class
-default, in the namespace default unless --namespace names others, with any profile and under any node name.`,
+default, in the namespace default unless --namespace names others, with any profile and under any node name. A new host
+takes any serial of a profile as its first.`,
 		Example: `  hostwarrant init keys
   hostwarrant init keys --cluster prod-1=https://10.0.0.5:6443`,
 		Args: cobra.ExactArgs(1),
@@ -121,7 +122,8 @@ joinProfiles:
     shimCommands: [/opt/kpssh/kpssh-shim]
     profiles: {default: ["*"]}
     namespaces:
-%s`, names, stamp(expires.Add(-policyTerm)), stamp(expires), key, hostNamespaces(namespaces))
+%sfloors: {"*": 0}
+`, names, stamp(expires.Add(-policyTerm)), stamp(expires), key, hostNamespaces(namespaces))
 	signature, err := sshsig.Sign(c.rand, root.Signer, trustpolicy.Namespace, []byte(document))
 	if err != nil {
 		return nil, refused("signing the policy", err)
@@ -195,7 +197,7 @@ root    %[2]s  (no passphrase: for trying out)
 signer  %[3]s  (no passphrase: for trying out)
 policy  version 1, for %[4]s, mode enforce, good until %[5]s, one signature and a warrant in each phase
         hosts: user kpssh, port 22, shim /opt/kpssh/kpssh-shim, of class default in %[10]s,
-        any profile, any node name
+        any profile, any node name; a new host takes any serial first
 next    hostwarrant sign -i profile.yaml --key %[6]s --serial 1 --target "class default"
         hostwarrant verify profile.yaml --policy %[7]s --root %[8]s%[9]s
         kubectl apply -f %[7]s
