@@ -80,6 +80,14 @@ generate: ## regenerate deepcopy code and CRDs
 mutants: deps ## delete each marked security check in turn; the fast tests must notice (ARGS='-run REGEX', '-list')
 	@go run ./hack/mutants $(ARGS)
 
+.PHONY: fuzz-shim
+fuzz-shim: deps ## hold the shim's readers to the Go readers on 200,000 inputs under each shell, and the whole shim on 4,000 (N=, SEED=)
+	@SHIM_FUZZ='$(or $(N),200000)' SHIM_FUZZ_SEED='$(SEED)' REQUIRE_TOOLS=1 go test -count=1 -timeout 12h -v -run MadeByChance ./shim
+
+.PHONY: bench-shim
+bench-shim: deps ## measure the shim against verify and bash alone, with its programs and syncs (ARGS='-runs N -shells LIST -profile')
+	@go run ./hack/bench-shim $(ARGS)
+
 .PHONY: race
 race: ## run the fast tests under the race detector (needs gcc)
 	CGO_ENABLED=1 go test -race $(FAST_PACKAGES)

@@ -143,7 +143,7 @@ func TestNoPolicyThatCountsAdmitsNothing(t *testing.T) {
 		"none":                              {nil, "PolicyUnavailable: no trust policy was found"},
 		"signed by nobody we know":          {[]string{b.policyFlag(t, document, stranger)}, "PolicyUnsigned"},
 		"signed by a signer":                {[]string{b.policyFlag(t, document, b.signer)}, "PolicyUnsigned"},
-		"not signed":                        {[]string{b.policyFlag(t, document)}, "Policy"},
+		"not signed":                        {[]string{b.policyFlag(t, document)}, "PolicyUnsigned"},
 		"for another cluster":               {[]string{b.policyFlag(t, replace(t, "e2e: ", "prod: ")(document), b.root)}, "PolicyWrongCluster"},
 		"expired a year ago, or the clock":  {[]string{b.policyFlag(t, year(-1), b.root)}, "PolicyExpired"},
 		"issued in a year, or the clock":    {[]string{b.policyFlag(t, year(1), b.root)}, "NotYetValid"},

@@ -175,11 +175,11 @@ func TestFiftyMegabytesAreNotRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, said, err := p.Post(soon(t), "/validate", []byte(body))
 			if err != nil {
-				return // it hung up on us, which is as good
+				t.Logf("it hung up on us, which is as good: %v", err)
+				return
 			}
-			var answer admissionv1.AdmissionReview
-			if json.Unmarshal(said, &answer) == nil && answer.Response != nil && answer.Response.Allowed || code == http.StatusOK && answer.Response == nil {
-				t.Errorf("HTTP %d: %.300s", code, said)
+			if reason := refusedUnread(t, code, said); reason != "TooLarge" {
+				t.Errorf("HTTP %d, %q: %.300s; want TooLarge", code, reason, said)
 			}
 			t.Logf("HTTP %d: %.200s", code, said)
 		})
@@ -318,26 +318,24 @@ func TestAnOldObjectThatIsMissingOrBrokenExemptsNothing(t *testing.T) {
 	i := install(t)
 	p := i.poster(t, i.at)
 	bad, good := profile(t, "p-json", scripts(), nil), profile(t, "p-json", scripts(), signatures(t, i.signer, scripts()))
-	for name, old := range map[string]string{
-		"missing":      "",
-		"null":         "null",
-		"a number":     "3",
-		"empty":        "{}",
-		"without spec": `{"apiVersion":"karpenter.dklesev.github.io/v1beta1","kind":"SSHJoinProfile","metadata":{"name":"p-json"}}`,
-		"another kind": strings.Replace(string(bad), "SSHJoinProfile", "SSHHost", 1),
-		"spec twice":   strings.Replace(string(bad), "{", `{"spec":{},`, 1),
+	for name, c := range map[string]struct{ old, unsigned, signed string }{
+		"missing":      {"", "Malformed", "Malformed"},
+		"null":         {"null", "Malformed", "Malformed"},
+		"a number":     {"3", "Malformed", "Malformed"},
+		"empty":        {"{}", "Unsigned", "Verified"},
+		"without spec": {`{"apiVersion":"karpenter.dklesev.github.io/v1beta1","kind":"SSHJoinProfile","metadata":{"name":"p-json"}}`, "Unsigned", "Verified"},
+		"another kind": {strings.Replace(string(bad), "SSHJoinProfile", "SSHHost", 1), "Unsigned", "Verified"},
+		"spec twice":   {strings.Replace(string(bad), "{", `{"spec":{},`, 1), "Unsigned", "Verified"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			was := []byte(old)
-			if old == "" {
+			was := []byte(c.old)
+			if c.old == "" {
 				was = nil
 			}
-			a := asks(t, p, rawReview(t, "UPDATE", bad, was))
-			if a.allowed || a.reason != "Unsigned" && a.reason != "Malformed" {
-				t.Errorf("unsigned: %v; want a denial with Unsigned or Malformed", a)
+			asks(t, p, rawReview(t, "UPDATE", bad, was)).deny(t, c.unsigned)
+			if a := asks(t, p, rawReview(t, "UPDATE", good, was)); a.reason != c.signed || a.allowed != (c.signed == "Verified") {
+				t.Errorf("signed: %v; want %s", a, c.signed)
 			}
-			t.Logf("unsigned: %v", a)
-			t.Logf("signed: %v", asks(t, p, rawReview(t, "UPDATE", good, was)))
 		})
 	}
 	t.Run("the same content is exempt", func(t *testing.T) {
@@ -352,31 +350,24 @@ func TestReviewsThatAreNone(t *testing.T) {
 	i := install(t)
 	p := i.poster(t, i.at)
 	good := string(reviewOf(t, admissionv1.Create, profile(t, "p-none", scripts(), signatures(t, i.signer, scripts())), nil))
-	for name, body := range map[string]string{
-		"empty":                  "",
-		"no JSON":                "hello",
-		"half a review":          good[:len(good)/2],
-		"a review of a review":   `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"allowed":true}}`,
-		"another version":        strings.Replace(good, "admission.k8s.io/v1", "admission.k8s.io/v7", 1),
-		"another kind":           strings.Replace(good, `"kind":"AdmissionReview"`, `"kind":"ConversionReview"`, 1),
-		"no request":             `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`,
-		"no object":              rawless(t, good),
-		"a kind nobody judges":   strings.ReplaceAll(good, "SSHJoinProfile", "ConfigMap"),
-		"an operation of no one": strings.Replace(good, `"CREATE"`, `"CONNECT"`, 1),
-		"request twice":          strings.Replace(good, `"request":{`, `"request":{"kind":{"kind":"ConfigMap"}},"request":{`, 1),
+	for name, c := range map[string]struct{ body, reason string }{
+		"empty":                  {"", "Malformed"},
+		"no JSON":                {"hello", "Malformed"},
+		"half a review":          {good[:len(good)/2], "Malformed"},
+		"a review of a review":   {`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"allowed":true}}`, "Malformed"},
+		"another version":        {strings.Replace(good, "admission.k8s.io/v1", "admission.k8s.io/v7", 1), "Malformed"},
+		"another kind":           {strings.Replace(good, `"kind":"AdmissionReview"`, `"kind":"ConversionReview"`, 1), "Malformed"},
+		"no request":             {`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, "Malformed"},
+		"no object":              {rawless(t, good), "Malformed"},
+		"a kind nobody judges":   {strings.ReplaceAll(good, "SSHJoinProfile", "ConfigMap"), "KindMismatch"},
+		"an operation of no one": {strings.Replace(good, `"CREATE"`, `"CONNECT"`, 1), "Malformed"}, // it comes without an old object
+		"request twice":          {strings.Replace(good, `"request":{`, `"request":{"kind":{"kind":"ConfigMap"}},"request":{`, 1), "Malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, said, err := p.Post(soon(t), "/validate", []byte(body))
+			code, said, err := p.Post(soon(t), "/validate", []byte(c.body))
 			must(t, err)
-			var answer admissionv1.AdmissionReview
-			if json.Unmarshal(said, &answer) == nil && answer.Response != nil {
-				if answer.Response.Allowed {
-					t.Errorf("allowed: HTTP %d %s", code, said)
-				}
-				return
-			}
-			if code == http.StatusOK {
-				t.Errorf("HTTP 200 without an answer: %s", said)
+			if reason := refusedUnread(t, code, said); reason != c.reason {
+				t.Errorf("HTTP %d, %q: %.300s; want %s", code, reason, said, c.reason)
 			}
 		})
 	}
@@ -385,6 +376,24 @@ func TestReviewsThatAreNone(t *testing.T) {
 			t.Error(a)
 		}
 	})
+}
+
+// refusedUnread gives the Reason of a refusal, in a review or, where its uid is not known, in plain text.
+func refusedUnread(t *testing.T, code int, said []byte) string {
+	t.Helper()
+	var answer admissionv1.AdmissionReview
+	if json.Unmarshal(said, &answer) == nil && answer.Response != nil {
+		if answer.Response.Allowed {
+			t.Errorf("allowed: %s", said)
+		}
+		return answer.Response.AuditAnnotations["reason"]
+	}
+	if code == http.StatusOK {
+		t.Errorf("HTTP 200 without an answer: %s", said)
+	}
+	_, rest, _ := strings.Cut(string(said), ": ")
+	reason, _, _ := strings.Cut(rest, ":")
+	return reason
 }
 
 // rawless takes the object out of a review.

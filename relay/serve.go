@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -83,7 +84,7 @@ func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
 	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        types,
-		Cache:                         cache.Options{DefaultNamespaces: namespaces},
+		Cache:                         cache.Options{DefaultNamespaces: namespaces, DefaultTransform: lean},
 		Metrics:                       server.Options{BindAddress: o.metrics},
 		HealthProbeBindAddress:        o.health,
 		LeaderElection:                o.leaderElection,
@@ -95,6 +96,16 @@ func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("building the manager: %v", err)
 	}
 	return m, nil
+}
+
+// lean drops what nobody reads of a HostRun before the cache keeps it: annotations may have 256 KiB, and who
+// creates HostRuns writes them. A write of its status leaves them where they are stored.
+func lean(o any) (any, error) {
+	if m, err := meta.Accessor(o); err == nil { // else a tombstone
+		m.SetAnnotations(nil)
+		m.SetManagedFields(nil)
+	}
+	return o, nil
 }
 
 // restConfig is the named kubeconfig, or what KUBECONFIG or the pod gives.

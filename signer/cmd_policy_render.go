@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/hostsetup"
 	"github.com/hostwarrant/hostwarrant/internal/krl"
-	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
@@ -73,7 +71,7 @@ then hold at admission and at the relay only.`,
 			}
 			return c.render(args[0], t, func(s verify.Snapshot) ([]byte, error) {
 				lines, err := c.allowedSigners(s, t.cluster, o)
-				return joinLines(lines), err
+				return hostsetup.Lines(lines), err
 			})
 		},
 	}
@@ -123,7 +121,7 @@ for each of its floors, below which a host takes no warrant's serial.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return c.render(args[0], t, func(s verify.Snapshot) ([]byte, error) {
-				return joinLines(floorLines(s.Policy)), nil
+				return hostsetup.Lines(hostsetup.Floors(s.Policy)), nil
 			})
 		},
 	}
@@ -145,11 +143,19 @@ func (c *cli) render(path string, t trust, file func(verify.Snapshot) ([]byte, e
 }
 
 func (c *cli) policyInForce(path string, t trust) (verify.Snapshot, error) {
+	p, err := c.readPolicy(path)
+	if err != nil {
+		return verify.Snapshot{}, err
+	}
+	return c.inForce(path, p, t)
+}
+
+func (c *cli) inForce(path string, p *object.TrustPolicy, t trust) (verify.Snapshot, error) {
 	anchor, err := t.anchor()
 	if err != nil {
 		return verify.Snapshot{}, err
 	}
-	s, err := c.snapshot(path, anchor)
+	s, err := c.snapshotOf(path, p, anchor)
 	if err != nil {
 		return verify.Snapshot{}, err
 	}
@@ -160,50 +166,13 @@ func (c *cli) policyInForce(path string, t trust) (verify.Snapshot, error) {
 	return s, nil
 }
 
-// allowedSigners are the lines of the signers that count on the hosts that o names.
+// allowedSigners are the lines of the signers that count on the hosts that o names; it tells who does not.
 func (c *cli) allowedSigners(s verify.Snapshot, cluster string, o renderOptions) ([]string, error) {
-	var lines []string
-	for _, signer := range s.Policy.Signers {
-		expired := !signer.ValidBefore.IsZero() && !s.Now.Before(signer.ValidBefore)
-		if expired || s.Policy.Revoked(signer.Key) {
-			c.say("note", "signer %q is revoked or past its term, left out", signer.Name)
-			continue
-		}
-		if !signer.MayReach(o.class, cluster, o.hosts) {
-			c.say("note", "signer %q is for other hosts (%s), left out", signer.Name, strings.Join(signer.Targets, ", "))
-			continue
-		}
-		line, err := signerLine(signer, o.forUpstreamShim)
-		if err != nil {
-			return nil, err
-		}
-		if signer.Scoped() {
-			c.say("warning", "signer %q has a narrower scope than everything: %s", signer.Name, narrow(o))
-		}
-		lines = append(lines, line)
-	}
-	return lines, nil
+	lines, notes, err := hostsetup.AllowedSigners(s.Policy, s.Now, o.place(cluster))
+	c.tell(notes)
+	return lines, err
 }
 
-func narrow(o renderOptions) string {
-	if o.forUpstreamShim {
-		return "these hosts do not hold it to that"
-	}
-	return "hosts refuse its scripts without a warrant"
-}
-
-func floorLines(p *trustpolicy.Policy) []string {
-	var lines []string
-	for _, profile := range sortedKeys(p.Floors) {
-		lines = append(lines, fmt.Sprintf("%s %d", profile, p.Floors[profile]))
-	}
-	return lines
-}
-
-func joinLines(lines []string) []byte {
-	var b bytes.Buffer
-	for _, line := range lines {
-		b.WriteString(line + "\n")
-	}
-	return b.Bytes()
+func (o renderOptions) place(cluster string) hostsetup.Place {
+	return hostsetup.Place{Class: o.class, Cluster: cluster, Hosts: o.hosts, ForUpstreamShim: o.forUpstreamShim}
 }

@@ -70,6 +70,13 @@ func TestHostRunSaysForEverWhatWasJudged(t *testing.T) {
 			}
 		})
 	}
+	for _, field := range []string{"hostRef", "profileRef", "secretRef"} {
+		for name, fits := range map[string]bool{"a-1.b": true, "default/a": false, "a\x1b[2J": false, "A": false, "a..b": false, "-a": false, "a\nb": false, "\u0430": false} {
+			if got := faults(with(field, ref(name)), nil); (got == "") != fits || !fits && !strings.Contains(got, "should match") {
+				t.Errorf("%s %q: faults %q", field, name, got)
+			}
+		}
+	}
 	first := with("secretRef", nil)
 	delete(first, "vars")
 	for field, says := range map[string]string{"secretRef": "secretRef is immutable", "vars": "vars is immutable"} {

@@ -47,6 +47,7 @@ type HostOptions struct {
 	TrustFiles     map[string]string // further files of /etc/kpssh by name
 	Files          map[string]File   // further files by absolute path, written last
 	ShimDir        string            // laid out as shim/ of the checkout; empty: shim/ of the checkout
+	Bare           bool              // a host that nobody set up: sshd and sudo of Debian, Files, nothing of ours, no account
 }
 
 // Host is a running host.
@@ -101,7 +102,7 @@ func (l *Lab) prepareHost(o HostOptions) (*Host, *hostConfig, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return h, &hostConfig{Name: h.Name, Addr: h.Addr, Dir: dir, Files: files}, nil
+	return h, &hostConfig{Name: h.Name, Addr: h.Addr, Dir: dir, Files: files, Bare: o.Bare}, nil
 }
 
 // nextHostNumber is the last byte of the address: .10 to .253, never used twice in a lab, so that no test meets the

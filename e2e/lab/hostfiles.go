@@ -70,6 +70,10 @@ func hostFiles(l *Lab, h *Host, o HostOptions, keys map[string][]byte) (map[stri
 		}
 		files["/etc/ssh/"+name] = File{Content: content, Mode: mode}
 	}
+	if o.Bare {
+		maps.Copy(files, o.Files)
+		return files, nil
+	}
 	dir := o.ShimDir
 	if dir == "" {
 		dir = filepath.Join(l.root, "shim")

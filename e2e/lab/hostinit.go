@@ -26,6 +26,7 @@ type hostConfig struct {
 	Addr  netip.Addr
 	Dir   string // directory of this machine that the host's file system is built on, in its own mount namespace
 	Files map[string]File
+	Bare  bool // without account and directories of ours
 }
 
 // hostReady is the first process's word that sshd answers; anything else on the pipe is an error.
@@ -76,10 +77,13 @@ func buildHost(c *hostConfig) (sshd int, err error) {
 	if err := removeStale(); err != nil {
 		return 0, err
 	}
+	if err := makeDirectories(c.Bare); err != nil {
+		return 0, err
+	}
 	if err := writeHostFiles(c.Files); err != nil {
 		return 0, err
 	}
-	if err := addUser(); err != nil {
+	if err := setUser(c.Bare); err != nil {
 		return 0, err
 	}
 	return startSSHD()
@@ -218,24 +222,32 @@ func removeStale() error {
 	return nil
 }
 
-func writeHostFiles(files map[string]File) error {
+func makeDirectories(bare bool) error {
 	syscall.Umask(0o022)
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
+		ours bool
 	}{
-		{"/etc/ssh/sshd_config.d", 0o755},
-		{"/etc/sudoers.d", 0o755},
-		{"/etc/kpssh", 0o755},
-		{"/opt/kpssh", 0o755},
-		{"/run/sshd", 0o755},
-		{"/run/lock", 0o1777},
-		{"/var/lib/hostwarrant", 0o700},
+		{"/etc/ssh/sshd_config.d", 0o755, false},
+		{"/etc/sudoers.d", 0o755, false},
+		{"/run/sshd", 0o755, false},
+		{"/run/lock", 0o1777, false},
+		{"/etc/kpssh", 0o755, true},
+		{"/opt/kpssh", 0o755, true},
+		{"/var/lib/hostwarrant", 0o700, true},
 	} {
+		if bare && d.ours {
+			continue
+		}
 		if err := os.MkdirAll(d.path, d.mode); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func writeHostFiles(files map[string]File) error {
 	for path, f := range files {
 		if f.Mode == 0 {
 			f.Mode = 0o644
@@ -253,10 +265,10 @@ func writeHostFiles(files map[string]File) error {
 	return nil
 }
 
-// addUser adds the login account to the host's own files. "*" is no password that anyone could have, and is not "!",
-// which sshd without PAM reads as a closed account. The home is the shim's directory: root's, so that the account
-// can put nothing there that sshd or a shell would read.
-func addUser() error {
+// setUser gives the host's own account files the login account, or takes one of the machine's out. "*" is no password
+// that anyone could have, and is not "!", which sshd without PAM reads as a closed account. The home is the shim's
+// directory: root's, so that the account can put nothing there that sshd or a shell would read.
+func setUser(bare bool) error {
 	passwd, err := without("/etc/passwd")
 	if err != nil {
 		return err
@@ -275,11 +287,14 @@ func addUser() error {
 		if err != nil {
 			return err
 		}
+		if !bare {
+			lines = append(lines, line)
+		}
 		mode := os.FileMode(0o644)
 		if strings.HasSuffix(path, "shadow") {
 			mode = 0o640
 		}
-		if err := os.WriteFile(path, []byte(strings.Join(append(lines, line), "\n")+"\n"), mode); err != nil {
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), mode); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,9 @@ func createNetwork(ctx context.Context, s *state, id string) (*network, error) {
 	if err := s.record(entry{Kind: kindLink, Name: n.bridge}); err != nil {
 		return nil, err
 	}
-	if err := ip(ctx, "link add "+n.bridge+" type bridge"); err != nil {
+	// With an address of its own: else a bridge takes the lowest of its ports', so another one whenever a host comes or
+	// goes, and all others send into the void until they ask again.
+	if err := ip(ctx, "link add "+n.bridge+" address "+hardwareAddress(id)+" type bridge"); err != nil {
 		return nil, err
 	}
 	for range tries {
@@ -70,6 +72,11 @@ func createNetwork(ctx context.Context, s *state, id string) (*network, error) {
 		}
 	}
 	return nil, errors.New("making the lab's bridge: no free /24 found in 10.128.0.0/9")
+}
+
+// hardwareAddress is one that is locally administered, from the lab's id.
+func hardwareAddress(id string) string {
+	return fmt.Sprintf("02:00:%s:%s:%s:%s", id[:2], id[2:4], id[4:6], id[6:8])
 }
 
 // randomSubnet picks from 10.128.0.0/9, clear of the usual 10.0 home and 10.96 and 10.244 cluster ranges.

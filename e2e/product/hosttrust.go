@@ -51,7 +51,7 @@ func (t HostTrust) HostOptions(ctx context.Context) (lab.HostOptions, error) {
 	o.AllowedSigners = signers
 	o.TrustFiles = map[string]string{
 		"revoked_keys": revoked,
-		"floors":       "* 0\n" + floors, // a fresh host takes the first serial of any profile
+		"floors":       floors,
 		"cluster":      fmt.Sprintf("id %s\nendpoint %s\nca-sha256 %x\n", t.ClusterID, t.ControlPlane.RESTConfig().Host, sha256.Sum256(ca)),
 	}
 	return o, nil

@@ -69,7 +69,7 @@ func (d Decision) Message() string {
 	if reason == "" {
 		reason = Internal
 	}
-	head := clean(d.Kind) + "/" + cut(clean(d.Name), 100)
+	head := cut(clean(d.Kind), 63) + "/" + cut(clean(d.Name), 100)
 	if d.Where != "" {
 		head += ": " + cut(clean(d.Where), 80)
 	}

@@ -88,6 +88,19 @@ func TestMessageStaysShortAndKeepsItsHint(t *testing.T) {
 	}
 }
 
+// The name of a kind is the caller's word where no rule judges it.
+func TestMessageStaysShortWhateverIsLong(t *testing.T) {
+	long := strings.Repeat("\u202e", 2000)
+	for name, d := range map[string]decision.Decision{
+		"the kind":   {Kind: long, Name: "a", Reason: decision.KindMismatch, What: "no rule judges it", Hint: "compare"},
+		"everything": {Kind: long, Name: long, Where: long, Reason: decision.KindMismatch, What: long, Hint: long},
+	} {
+		if got := d.Message(); len(got) >= decision.MaxMessage || !strings.Contains(got, "KindMismatch: ") || strings.Contains(got, "\u202e") {
+			t.Errorf("%s: %d bytes: %q", name, len(got), got)
+		}
+	}
+}
+
 func TestFromKeepsAReasonAndFailsClosed(t *testing.T) {
 	inner := decision.Errorf(decision.Unsigned, "no %s", "signature").At("join").Try("sign")
 	if got := decision.From(fmt.Errorf("reading: %w", inner)); got.Reason != decision.Unsigned || got.Where != "join" || got.Hint != "sign" {

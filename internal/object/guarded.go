@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 )
 
 // SameGuarded reports whether an update leaves the guarded content of an object
@@ -62,31 +63,59 @@ func ContentDigest(raw []byte) (string, error) {
 // sets the defaults that the CRDs give to fields of spec.
 func fillDefaults(kind string, spec map[string]any) {
 	dropNulls(spec)
-	defaults := map[string]any{}
+	for path, value := range defaults(kind) {
+		setDefault(spec, strings.Split(path, "."), value)
+	}
+}
+
+// defaults are those of a kind's CRD, by path below spec; a path goes through each element of a list.
+func defaults(kind string) map[string]any {
 	switch kind {
 	case KindJoinProfile:
-		defaults["version"] = "1"
+		return map[string]any{"version": "1"}
 	case KindHost:
-		defaults["port"], defaults["user"], defaults["execMode"] = json.Number("22"), "root", ExecRaw
+		return map[string]any{"port": json.Number("22"), "user": "root", "execMode": ExecRaw, "sshKeySecretRef.name": ""}
 	case KindNodeClass:
-		defaults["providerIDSource"], defaults["pricePerCPUHour"] = "Static", "0.02"
+		return map[string]any{
+			"providerIDSource": "Static", "pricePerCPUHour": "0.02", "joinProfileRef.name": "", "joinSecretRef.name": "",
+			"startupTaintGates.removeWhen.podsReady.minReady":   json.Number("1"),
+			"startupTaintGates.removeWhen.nodeCondition.status": "True",
+		}
 	case KindHostRun:
-		defaults["deadlineSeconds"] = json.Number("3600")
+		return map[string]any{"deadlineSeconds": json.Number("3600")}
+	default:
+		return nil
 	}
-	for name, value := range defaults {
-		if _, given := spec[name]; !given {
-			spec[name] = value
+}
+
+// setDefault sets a field that its object, which is there, leaves out.
+func setDefault(in any, path []string, value any) {
+	switch in := in.(type) {
+	case []any:
+		for _, element := range in {
+			setDefault(element, path, value)
+		}
+	case map[string]any:
+		if len(path) > 1 {
+			setDefault(in[path[0]], path[1:], value)
+		} else if _, given := in[path[0]]; !given {
+			in[path[0]] = value
 		}
 	}
 }
 
-func dropNulls(object map[string]any) {
-	for name, value := range object {
-		switch value := value.(type) {
-		case nil:
-			delete(object, name)
-		case map[string]any:
-			dropNulls(value)
+func dropNulls(value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, element := range value {
+			dropNulls(element)
+		}
+	case map[string]any:
+		for name, field := range value {
+			if field == nil {
+				delete(value, name)
+			}
+			dropNulls(field)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package object
 
 import (
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/script"
@@ -22,6 +22,9 @@ type HostRun struct {
 	// Deadline is spec.deadlineSeconds, within the CRD's bounds.
 	Deadline time.Duration
 }
+
+// objectName is the CRD's pattern of names (RFC 1123).
+var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // The CRD's default and maximum of spec.deadlineSeconds.
 const (
@@ -53,8 +56,8 @@ func ParseHostRun(raw []byte) (*HostRun, error) {
 		if err := reference.from.getAll(reference.path, map[string]any{"name": reference.into}); err != nil {
 			return nil, err
 		}
-		// check: Malformed: a name with a slash in it is looked up in another namespace by some
-		if strings.Contains(*reference.into, "/") {
+		// check: Malformed: a name with a slash in it is looked up in another namespace by some, and one with control characters is shown as something else
+		if *reference.into != "" && !objectName.MatchString(*reference.into) {
 			return nil, malformed(reference.path+".name", "is not the name of an object")
 		}
 	}

@@ -151,6 +151,8 @@ func TestJSONIsReadInOneWay(t *testing.T) {
 		"a run without a profile":        {run, runJSON, `{"name":"tls"}`, `{}`, "spec"},
 		"a run of no phase":              {run, runJSON, `"phase":"join",`, ``, "spec"},
 		"a secret of another namespace":  {run, runJSON, `{"name":"s"}`, `{"name":"kube-system/s"}`, "spec.secretRef.name"},
+		"a host that a terminal obeys":   {run, runJSON, `{"name":"a"}`, `{"name":"a\u001b[2J"}`, "spec.hostRef.name"},
+		"a host in capitals":             {run, runJSON, `{"name":"a"}`, `{"name":"A"}`, "spec.hostRef.name"},
 		"hostRef in two cases":           {run, runJSON, `"hostRef":`, `"hostref":{"name":"b"},"hostRef":`, "spec.hostRef"},
 		"conditions that are no list":    {run, runJSON, `[{"type":"Verified","status":"False"},{"type":"Succeeded","status":"Unknown"}]`, `1`, "status.conditions"},
 		"a condition in two spellings":   {run, runJSON, `"type":"Succeeded"`, `"type":"Succeeded","Type":"x"`, "status.conditions.type"},

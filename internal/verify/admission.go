@@ -159,6 +159,11 @@ func (s Snapshot) answer(r Request, d decision.Decision) Answer {
 	if waived, ok := s.waived(r, d); ok {
 		return Answer{OutcomeWaive, waived}
 	}
+	return s.inMode(d)
+}
+
+// inMode makes of a refusal by a usable policy what its mode says.
+func (s Snapshot) inMode(d decision.Decision) Answer {
 	if s.Policy.Mode(s.Now) == trustpolicy.Warn {
 		return Answer{OutcomeWarn, d}
 	}

@@ -710,7 +710,7 @@ func TestDeletion(t *testing.T) {
 		})
 	}
 	c.held = &verify.Held{}
-	c.s.Stored, c.s.Now = c.held, testkit.Now()
+	c.s.Stored, c.s.Ledger, c.s.Now = c.held, remembered, testkit.Now() // whichever case was the last
 	c.with("")
 	installed("tls@4")
 	r := request(t, verify.Delete, nil, signed)
@@ -866,6 +866,38 @@ func TestANodeClassTakesHostsOnlyToProfilesOfTheirClass(t *testing.T) {
 		wantAnswer(t, c.create(selecting("mode", object.ExecRaw, "tls")), allow, decision.Verified)
 		wantAnswer(t, c.create(selecting(object.HostClassLabel, "none", "tls")), allow, decision.Verified)
 	}
+}
+
+func TestAHostIsToldOfNodeClassesThatAreNotForIt(t *testing.T) {
+	c := newCourt(t)
+	c.inside(`default: ["*"], small: ["*"]`, `default: ["*"], small: ["web-*"]`)
+	class := func(name, profile string, labels map[string]string) *object.NodeClass {
+		return &object.NodeClass{Meta: object.Meta{Name: name}, Profile: profile, Selector: object.Selector{MatchLabels: labels}}
+	}
+	c.held.Classes = []*object.NodeClass{class("all", "tls", nil), class("web", "web-1", nil), class("other", "tls", map[string]string{"pool": "other"})}
+	small := set(c.hostTree(), "metadata", "labels", tree{object.HostClassLabel: "small"})
+	for name, tt := range map[string]struct {
+		host tree
+		want []string
+	}{
+		"of a class that may run it":    {c.hostTree(), nil},
+		"of one that may not":           {small, []string{`SSHNodeClass/all takes this host to the profile "tls", which the policy does not allow hosts of class "small"`}},
+		"of one that may not, and more": {set(c.hostTree(), "metadata", "labels", tree{object.HostClassLabel: "small", "pool": "other"}), []string{"SSHNodeClass/all takes", "SSHNodeClass/other takes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := c.create(tt.host)
+			wantAnswer(t, a, allow, decision.Verified)
+			if !slices.EqualFunc(a.Decision.Warnings, tt.want, strings.HasPrefix) {
+				t.Errorf("warnings %q", a.Decision.Warnings)
+			}
+		})
+	}
+	a := c.create(set(small, "spec", "user", "root"))
+	if wantAnswer(t, a, deny, decision.UserRefused); len(a.Decision.Warnings) > 0 {
+		t.Errorf("warnings %q", a.Decision.Warnings)
+	}
+	c.s.Stored = nil
+	wantAnswer(t, c.create(small), allow, decision.Verified)
 }
 
 func TestNodeClassVarsMustSuitInstallToo(t *testing.T) {

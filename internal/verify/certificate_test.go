@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,39 @@ func TestCertificatesOfOneKeyCountOnce(t *testing.T) {
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.Verified, "join")
 	p.Signatures[script.Join] = certified + author{b, t, false}.sign(p.Scripts[script.Join])
 	wantDecision(t, verify.Phase(s, p, script.Join), decision.Verified, "join")
+}
+
+// Two people, one of whom two authorities certified, are two whatever the order of their blocks.
+func TestTheOrderOfCertificatesMakesNoDifference(t *testing.T) {
+	root, x, y := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	a, b := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	document := testkit.PolicyDocument(x, y)
+	for i := range 2 {
+		document = strings.Replace(document, fmt.Sprint("name: signer-", i), fmt.Sprintf("name: ca-%d, certAuthority: true", i), 1)
+	}
+	document = strings.Replace(document, "thresholds: {}", "thresholds: {join: 2}", 1)
+	s := verify.Snapshot{Policy: testkit.Policy(t, document, root), Now: testkit.Now()}
+	p := author{a, t, false}.profile("tls")
+	block := func(ca, key testkit.Signer) string {
+		return testkit.WithCertificate(t, author{key, t, false}.sign(p.Scripts[script.Join]), testkit.Certify(t, ca, key.PublicKey(), []string{"join@tls"}, nil))
+	}
+	xa, ya, yb, xy := block(x, a), block(y, a), block(y, b), block(x, y)
+	for name, tt := range map[string]struct {
+		blocks []string
+		want   decision.Reason
+	}{
+		"each by an authority of its own":    {[]string{xa, yb}, decision.Verified},
+		"the first by both, its own last":    {[]string{ya, yb, xa}, decision.Verified},
+		"the first by both, the other first": {[]string{yb, ya, xa}, decision.Verified},
+		"one by both":                        {[]string{xa, ya}, decision.ThresholdNotMet},
+		"both by one":                        {[]string{ya, yb}, decision.ThresholdNotMet},
+		"an authority that is certified":     {[]string{xy, yb}, decision.ThresholdNotMet}, // who holds y made both
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.Signatures[script.Join] = strings.Join(tt.blocks, "")
+			wantDecision(t, verify.Phase(s, p, script.Join), tt.want, "join")
+		})
+	}
 }
 
 // A signer for some targets vouches for those, and never for a script that goes anywhere.

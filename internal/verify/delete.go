@@ -37,12 +37,38 @@ func deletable(s Snapshot, p *object.JoinProfile) error {
 	if user := s.user(p.Name); user != "" {
 		return decision.Errorf(decision.InUse, "%s needs it", user).Try("let the host leave first; to replace the profile, apply the next version")
 	}
+	// check: LedgerPending: a version that is deleted before it is remembered makes room for an older one
+	if serial, pending := s.unremembered(p); pending {
+		return decision.Errorf(decision.LedgerPending, "serial %d is not in the ledger yet", serial).Try(untilRemembered)
+	}
+	return nil
+}
+
+const untilRemembered = "try again in a few seconds; if it stays so: kubectl -n hostwarrant-system get deployment hostwarrant-controller"
+
+// unremembered gives the serial of a profile that the ledger does not hold yet.
+func (s Snapshot) unremembered(p *object.JoinProfile) (serial int64, pending bool) {
 	v, numbered := markOf(p)
 	m, known := s.mark(p.Name)
-	// check: LedgerPending: a version that is deleted before it is remembered makes room for an older one
-	if s.Ledger != nil && numbered && (!known || m.Serial < v.Serial) {
-		return decision.Errorf(decision.LedgerPending, "serial %d is not in the ledger yet", v.Serial).
-			Try("try again in a few seconds; if it stays so: kubectl -n hostwarrant-system get deployment hostwarrant-controller")
+	return v.Serial, s.Ledger != nil && numbered && (!known || m.Serial < v.Serial)
+}
+
+// lasting refuses a write that could end a version before the ledger has seen it: nobody is asked when
+// the last finalizer of an object under deletion goes, nor would what is merely excused count for it.
+func (s Snapshot) lasting(p, old *object.JoinProfile, a Answer) error {
+	serial, pending := s.unremembered(p)
+	// check: LedgerPending: written into an object under deletion, a version is gone as soon as its finalizer's owner likes, and an older one comes back
+	if a.Outcome == OutcomeAllow && p.Deleting && pending {
+		return decision.Errorf(decision.LedgerPending, "the stored object is being deleted, and serial %d is not in the ledger", serial).
+			At("metadata.deletionTimestamp").Try("wait until it is gone (kubectl get -o yaml shows whose finalizers hold it), then create it anew")
+	}
+	if a.Outcome != OutcomeWaive || old == nil {
+		return nil
+	}
+	serial, pending = s.unremembered(old)
+	// check: LedgerPending: an exception that takes the place of a version before that is remembered makes room for an older one
+	if pending && stood(s, old) {
+		return decision.Errorf(decision.LedgerPending, "serial %d, which this would replace, is not in the ledger yet", serial).Try(untilRemembered)
 	}
 	return nil
 }

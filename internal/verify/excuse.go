@@ -53,18 +53,27 @@ func (s Snapshot) profile(r Request) (Answer, error) {
 			old = was
 		}
 	}
+	a := s.profileVersion(r, p, old)
+	if err := s.lasting(p, old, a); err != nil {
+		return s.inMode(decision.From(err).Denied(p.Kind, p.Name)), nil // no waiver speaks of that
+	}
+	return a, nil
+}
+
+// profileVersion judges a version of an SSHJoinProfile that is to take the place of old, where there is one.
+func (s Snapshot) profileVersion(r Request, p, old *object.JoinProfile) Answer {
 	d := wholeProfile(s, p, old)
 	if d.Allowed() {
 		d.Warnings = append(broken(s, p), append(d.Warnings, s.findings(p)...)...)
-		return Answer{OutcomeAllow, d}, nil
+		return Answer{OutcomeAllow, d}
 	}
 	if until, ok := s.unguarded(p, old, d); ok {
 		warning := fmt.Sprintf("unguarded until %s, for Raw hosts: nobody vouches for these scripts (%s)", until.Format(time.RFC3339), d.Reason)
 		d = excused(d, decision.Unguarded, warning)
 		d.Warnings = append(d.Warnings, broken(s, p)...)
-		return Answer{OutcomeWaive, d}, nil
+		return Answer{OutcomeWaive, d}
 	}
-	return s.answer(r, d), nil
+	return s.answer(r, d)
 }
 
 // unguarded says whether the policy takes a profile without signatures: one that has
@@ -105,7 +114,11 @@ func (s Snapshot) host(r Request) (Answer, error) {
 		until, listed = s.Policy.Hosts.RawUntil(h.Namespace, h.Name, s.Now)
 	}
 	if !listed {
-		return s.answer(r, Host(s, h, old)), nil
+		d := Host(s, h, old)
+		if d.Allowed() {
+			d.Warnings = append(d.Warnings, strays(s, h)...)
+		}
+		return s.answer(r, d), nil
 	}
 	if err := judgeHost(s, h, old, true); err != nil {
 		return Answer{}, err

@@ -41,7 +41,7 @@ func judgeNodeClass(s Snapshot, c *object.NodeClass) error {
 	if facts == nil {
 		return nil
 	}
-	if err := takesVars(facts.Warrants, c.Vars); err != nil {
+	if err := s.Recent.takes(facts)(c.Vars); err != nil {
 		return err
 	}
 	// check: ProfileRefused: an unsigned profile, let in for Raw hosts, on its way to a host that verifies
@@ -93,14 +93,42 @@ func ownCluster(own trustpolicy.Cluster, c *object.NodeClass) error {
 	return nil
 }
 
-// takesVars holds vars against the warrants of the phases that get them.
-func takesVars(warrants map[script.Phase]*warrant.Warrant, vars map[string]string) error {
-	for _, phase := range []script.Phase{script.Install, script.Join} {
-		if err := phaseTakesVars(warrants[phase], phase, vars); err != nil {
-			return err
+// Recent keeps the compiled patterns of the profile that was asked about last, for whoever judges many
+// node classes one after the other. Nil keeps none. It is not safe for concurrent use.
+type Recent struct {
+	facts *ProfileFacts
+	check func(vars map[string]string) error
+}
+
+func (r *Recent) takes(f *ProfileFacts) func(vars map[string]string) error {
+	if r == nil {
+		return varsCheck(f.Warrants)
+	}
+	if r.facts != f {
+		r.facts, r.check = f, varsCheck(f.Warrants)
+	}
+	return r.check
+}
+
+// varsCheck holds the vars of many against the warrants of the phases that get them.
+func varsCheck(warrants map[script.Phase]*warrant.Warrant) func(vars map[string]string) error {
+	phases := []script.Phase{script.Install, script.Join}
+	checks := map[script.Phase]func(map[string]string) error{}
+	for _, phase := range phases {
+		if w := warrants[phase]; w != nil {
+			checks[phase] = w.VarsCheck()
 		}
 	}
-	return nil
+	return func(vars map[string]string) error {
+		for _, phase := range phases {
+			if check := checks[phase]; check != nil {
+				if err := check(vars); err != nil {
+					return ofVars(err, phase)
+				}
+			}
+		}
+		return nil
+	}
 }
 
 func phaseTakesVars(w *warrant.Warrant, phase script.Phase, vars map[string]string) error {
@@ -108,32 +136,45 @@ func phaseTakesVars(w *warrant.Warrant, phase script.Phase, vars map[string]stri
 		return nil
 	}
 	if err := w.CheckVars(vars); err != nil {
-		e := decision.From(err)
-		e.What = string(phase) + ": " + e.What
-		if e.Hint == "" {
-			e.Hint = "give the vars that the warrant declares: hostwarrant inspect FILE"
-		}
-		return e.At("spec.vars")
+		return ofVars(err, phase)
 	}
 	return nil
 }
 
-// maxBroken is how many node classes one answer names.
-const maxBroken = 3
+// ofVars says of which phase's warrant a fault of vars is.
+func ofVars(err error, phase script.Phase) error {
+	e := *decision.From(err)
+	e.What = string(phase) + ": " + e.What
+	if e.Hint == "" {
+		e.Hint = "give the vars that the warrant declares: hostwarrant inspect FILE"
+	}
+	return e.At("spec.vars")
+}
+
+// maxBroken is how many node classes one answer names, and maxHeld how many of their vars it holds
+// against the warrants of two phases: each may take a tenth of a millisecond, and somebody waits.
+const (
+	maxBroken = 3
+	maxHeld   = 4000
+)
 
 // broken names the node classes that a version of a profile would no longer serve.
 func broken(s Snapshot, p *object.JoinProfile) []string {
 	if s.Stored == nil {
 		return nil
 	}
-	warrants := FactsOf(p).Warrants
+	takes := varsCheck(FactsOf(p).Warrants)
 	var all []string
-	more := 0
+	held, more, unread := 0, 0, 0
 	for _, c := range s.Stored.NodeClasses() {
 		if c.Profile != p.Name {
 			continue
 		}
-		err := takesVars(warrants, c.Vars)
+		if held += len(c.Vars) + 1; held > maxHeld {
+			unread++
+			continue
+		}
+		err := takes(c.Vars)
 		if err == nil {
 			continue
 		}
@@ -145,6 +186,25 @@ func broken(s Snapshot, p *object.JoinProfile) []string {
 	}
 	if more > 0 {
 		all = append(all, fmt.Sprintf("this version refuses the vars of %d more node classes", more))
+	}
+	if unread > 0 {
+		all = append(all, fmt.Sprintf("%d node classes have too many vars to be held against this version here; they are judged once it is stored", unread))
+	}
+	return all
+}
+
+// strays names the node classes that take a host to a profile that is not for its class. They were there
+// before, and whether they reach into the host's namespace is not known here, so that it is a warning.
+func strays(s Snapshot, h *object.Host) []string {
+	if s.Stored == nil {
+		return nil
+	}
+	var all []string
+	for _, c := range s.Stored.NodeClasses() {
+		if len(all) < maxBroken && c.Selector.Matches(h.Labels) && !s.Policy.Hosts.MayRun(h.Class(), c.Profile) {
+			text := fmt.Sprintf("SSHNodeClass/%.100s takes this host to the profile %.60q, which the policy does not allow hosts of class %.63q", c.Name, c.Profile, h.Class())
+			all = append(all, decision.OneLine(text, maxWarning))
+		}
 	}
 	return all
 }

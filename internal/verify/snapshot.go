@@ -24,6 +24,8 @@ type Snapshot struct {
 	Stored Stored
 	// Findings is the function of that name, by somebody who remembers its answers; nil asks it each time.
 	Findings func(text []byte, phase script.Phase) []string
+	// Recent may be nil; who judges one thing needs none.
+	Recent *Recent
 }
 
 // Ledger tells the marks of profiles.

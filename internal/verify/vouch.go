@@ -2,6 +2,7 @@ package verify
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -64,31 +65,36 @@ func fingerprints(signatures []*sshsig.Signature) []string {
 	return slices.Compact(all)
 }
 
-// distinct counts signers: a key once, however often and with whatever
-// certificates it signed, and an authority once, since whoever holds it can
-// certify as many keys as they like.
+// distinct counts signers: a key once, however often and with whatever certificates it signed, and an
+// authority once, since whoever holds it can certify as many keys as they like. Of several ways to
+// count it takes the one that counts most, so that the order of blocks does not matter.
 func distinct(signatures []*sshsig.Signature) int {
-	seen, count := map[string]bool{}, 0
-	once := func(names ...string) {
-		if slices.ContainsFunc(names, func(name string) bool { return seen[name] }) {
-			return
-		}
-		count++
-		for _, name := range names {
-			seen[name] = true
-		}
-	}
-	for _, signature := range signatures { // plain keys first, so that the order of blocks does not matter
-		if signature.Certificate() == nil {
-			once(string(signature.PublicKey().Marshal()))
-		}
-	}
+	seen := map[string]bool{}
+	var pairs [][2]string // of a key and its authority
 	for _, signature := range signatures {
-		if certificate := signature.Certificate(); certificate != nil {
-			once(string(signature.PublicKey().Marshal()), string(certificate.SignatureKey.Marshal()))
+		key, certificate := string(signature.PublicKey().Marshal()), signature.Certificate()
+		if certificate == nil {
+			seen[key] = true
+			continue
 		}
+		pairs = append(pairs, [2]string{key, string(certificate.SignatureKey.Marshal())})
 	}
-	return count
+	return len(seen) + disjoint(pairs, seen)
+}
+
+// disjoint is how many of the pairs, at most, share no key with each other or with those seen. There
+// are no more than eight, one for each block.
+func disjoint(pairs [][2]string, seen map[string]bool) int {
+	if len(pairs) == 0 {
+		return 0
+	}
+	most, first := disjoint(pairs[1:], seen), pairs[0]
+	if seen[first[0]] || seen[first[1]] {
+		return most
+	}
+	with := maps.Clone(seen)
+	with[first[0]], with[first[1]] = true, true
+	return max(most, 1+disjoint(pairs[1:], with))
 }
 
 // errBytes is a signature of other bytes. What became of them is asked only for

@@ -78,13 +78,13 @@ func (p *parser) missing(text []byte, at int) error {
 }
 
 func (p *parser) after(text []byte, at span) error {
-	// check: WarrantMalformed: a second block that another reader lets win
-	if next := nextWarrantLine(text, at.end); next >= 0 {
-		return malformed(lineAt(text, next), "a %s line after the end of the block", prefix)
-	}
 	// check: WarrantMalformed: a block above the #! line, which then names no interpreter any more
 	if bytes.HasPrefix(text[at.end:], []byte("#!")) {
 		return malformed(p.line, "is a #! line below the block; it must stand on line 1")
+	}
+	// check: WarrantMalformed: a second block that another reader lets win
+	if next := nextWarrantLine(text, at.end); next >= 0 {
+		return malformed(lineAt(text, next), "a %s line after the end of the block", prefix)
 	}
 	return nil
 }

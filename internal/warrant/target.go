@@ -68,7 +68,10 @@ func parseTarget(words string) (Target, *wordsError) {
 	return t, nil
 }
 
-// fits reports whether all of value matches an ERE.
-func fits(ere, value string) bool {
-	return regexp.MustCompile(`^(?:` + ere + `)$`).MatchString(value)
-}
+// matching says whether all of a value matches an ERE.
+type matching func(ere, value string) bool
+
+// fits is the matching that keeps nothing.
+func fits(ere, value string) bool { return compiled(ere).MatchString(value) }
+
+func compiled(ere string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + ere + `)$`) }

@@ -82,7 +82,7 @@ func typeRule(name string) rule {
 	}
 }
 
-// accepts reports whether value obeys the rule.
-func (r rule) accepts(value string) bool {
+// accepts reports whether value obeys the rule, by whoever matches EREs.
+func (r rule) accepts(value string, fits matching) bool {
 	return len(value) <= r.max && !strings.ContainsAny(value, "\n\r\x00") && fits(r.ere, value)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -70,7 +71,7 @@ const matchAddress = "address"
 // declared, the required ones there, and cluster endpoint and CA pinned. The error
 // carries ParamUndeclared, ParamInvalid or ClusterUnpinned, and never a value.
 func (w *Warrant) CheckParams(values map[string]string, pin Pin) error {
-	if err := w.checkValues(values); err != nil {
+	if err := w.checkValues(values, fits); err != nil {
 		return err
 	}
 	if err := w.checkRequired(values, func(Param) bool { return true }); err != nil {
@@ -89,18 +90,33 @@ const VarPrefix = "KPSSH_VAR_"
 // CheckVars judges the vars of a node class or of a run, by key, before there is a
 // run: each declared, its value as declared, and the required ones there that vars
 // give. The error carries ParamUndeclared or ParamInvalid, and never a value.
-func (w *Warrant) CheckVars(vars map[string]string) error {
+func (w *Warrant) CheckVars(vars map[string]string) error { return w.checkVars(vars, fits) }
+
+// VarsCheck is CheckVars for the vars of many: it compiles each pattern once. It is not
+// safe for concurrent use, and not to be kept: a pattern may take a hundred KiB.
+func (w *Warrant) VarsCheck() func(vars map[string]string) error {
+	known := map[string]*regexp.Regexp{}
+	once := func(ere, value string) bool {
+		if known[ere] == nil {
+			known[ere] = compiled(ere)
+		}
+		return known[ere].MatchString(value)
+	}
+	return func(vars map[string]string) error { return w.checkVars(vars, once) }
+}
+
+func (w *Warrant) checkVars(vars map[string]string, fits matching) error {
 	values := make(map[string]string, len(vars))
 	for key, value := range vars {
 		values[VarPrefix+key] = value
 	}
-	if err := w.checkValues(values); err != nil {
+	if err := w.checkValues(values, fits); err != nil {
 		return err
 	}
 	return w.checkRequired(values, func(p Param) bool { return !p.Secret && strings.HasPrefix(p.Name, VarPrefix) })
 }
 
-func (w *Warrant) checkValues(values map[string]string) error {
+func (w *Warrant) checkValues(values map[string]string, fits matching) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		p, ok := w.Declared(name)
 		// check: ParamUndeclared: a value that steers the script without its author's knowledge
@@ -109,7 +125,7 @@ func (w *Warrant) checkValues(values map[string]string) error {
 				Try("leave it out, or declare it with a param line and sign again")
 		}
 		// check: ParamInvalid: a value outside of what the script's author wrote it for
-		if values[name] != "" && !p.Matcher.Accepts(values[name]) {
+		if values[name] != "" && !p.Matcher.accepts(values[name], fits) {
 			return decision.Errorf(decision.ParamInvalid, "the value of %s (%d bytes) is not what the warrant declares: %s",
 				name, len(values[name]), decision.OneLine(p.Matcher.String(), 120))
 		}
@@ -129,19 +145,21 @@ func (w *Warrant) checkRequired(values map[string]string, asked func(Param) bool
 }
 
 // Accepts reports whether a value that is not empty is what m declares.
-func (m Matcher) Accepts(value string) bool {
+func (m Matcher) Accepts(value string) bool { return m.accepts(value, fits) }
+
+func (m Matcher) accepts(value string, fits matching) bool {
 	switch m.Kind {
 	case MatchType:
-		return typeRule(m.Value).accepts(value)
+		return typeRule(m.Value).accepts(value, fits)
 	case MatchEnum:
 		return slices.Contains(strings.Split(m.Value, " "), value)
 	case MatchSHA256:
 		sum := sha256.Sum256([]byte(value))
 		return len(value) <= maxRaw && !strings.ContainsAny(value, "\n\r\x00") && hex.EncodeToString(sum[:]) == m.Value
 	case MatchRE:
-		return rule{`[ -~]+`, maxText}.accepts(value) && checkPattern(m.Value) == nil && fits(m.Value, value)
+		return rule{`[ -~]+`, maxText}.accepts(value, fits) && checkPattern(m.Value) == nil && fits(m.Value, value)
 	case matchAddress:
-		return rule{addressPattern, maxName}.accepts(value)
+		return rule{addressPattern, maxName}.accepts(value, fits)
 	default:
 		return false
 	}

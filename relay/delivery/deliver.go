@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/relay/transcript"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
@@ -19,16 +20,49 @@ type Order struct {
 	Limits   transport.Limits
 	Envelope envelope.Envelope
 	Secrets  []string // values that must not show
+	// Statements go before the run, in the same connection: a host that learns of a
+	// revocation now judges the run by it.
+	Statements []statement.Signed
 }
 
 // Deliver sends the order and waits for its end. commit is called once the host
-// was reached and proved its key, before it is given anything; its error, or that
-// of an order that cannot be written, is returned and nothing was sent.
+// was reached, proved its key and was told the statements, before it is given
+// anything of the run; its error, or that of an order that cannot be written, is
+// returned and nothing of the run was sent.
 func Deliver(ctx context.Context, o Order, commit func() error) (Report, error) {
 	text, err := o.Envelope.Encode()
 	if err != nil {
 		return Report{}, fmt.Errorf("writing the envelope: %v", err)
 	}
+	letters, err := lettersOf(o.Statements)
+	if err != nil {
+		return Report{}, err
+	}
+	conn, err := transport.Connect(ctx, o.Target, o.Limits)
+	if err != nil {
+		return unreached(err, unsent(letters, err)), nil
+	}
+	defer conn.Close()
+	m := newMessenger(conn, o.Target.Command, o.Limits)
+	told := m.tell(ctx, letters)
+	if m.broken != nil {
+		return unreached(m.broken, told), nil
+	}
+	r, err := run(ctx, conn, o, text, commit)
+	r.Statements = told
+	return r, err
+}
+
+// unreached is the report of a run of which nothing was sent.
+func unreached(err error, told []StatementReport) Report {
+	result, message := beforeAnything(err)
+	r := unknownReport(result, message)
+	r.Statements = told
+	return r
+}
+
+// run sends the envelope over the connection and reads its end.
+func run(ctx context.Context, conn *transport.Connection, o Order, text []byte, commit func() error) (Report, error) {
 	kept := transcript.New(o.Secrets)
 	reader, writer := io.Pipe()
 	tr := envelope.NewTrailerReader(reader, o.Envelope.RunID, o.Envelope.Phase)
@@ -41,7 +75,7 @@ func Deliver(ctx context.Context, o Order, commit func() error) (Report, error) 
 			return
 		}
 	}()
-	code, err := transport.Run(ctx, o.Target, o.Limits, text, writer, kept.Stderr, commit)
+	code, err := conn.Run(ctx, o.Target.Command, o.Limits, text, writer, kept.Stderr, commit)
 	closePipe(writer, err)
 	<-copied
 	if err != nil {

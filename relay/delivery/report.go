@@ -47,6 +47,7 @@ type Report struct {
 	ScriptExit int // or envelope.Unknown
 	Trailer    TrailerState
 	Transcript string
+	Statements []StatementReport // what the host made of those that went before the run
 }
 
 func unknownReport(result Result, message string) Report {

@@ -99,6 +99,13 @@ func Start(t testing.TB, login ssh.PublicKey, handler Handler, o Options, hostKe
 // Sessions counts the commands that were asked for.
 func (s *Server) Sessions() int { return int(s.sessions.Load()) }
 
+// Connections counts the connections that were taken.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
 func (s *Server) stop() {
 	ignore(s.listener.Close())
 	s.mu.Lock()

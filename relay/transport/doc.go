@@ -1,5 +1,5 @@
-// Package transport runs one command on one host over SSH, with a pinned host
-// key and a bound on every wait.
+// Package transport runs commands on one host over SSH, one after the other, with
+// a pinned host key and a bound on every wait.
 //
 // It knows nothing of Kubernetes, of scripts or of the shim: bytes go in on
 // stdin, bytes come out, and an exit status. It never learns a host key by

@@ -13,34 +13,58 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Run connects, asks for the command, writes stdin and copies what comes back to
-// stdout and stderr, which are written from two goroutines. It returns the exit
-// status, or an *Error.
+// Connection is an authenticated connection to a pinned host, for one command
+// after the other.
+type Connection struct {
+	client *ssh.Client
+}
+
+// Connect opens a connection, or says in an *Error why there is none.
+func Connect(ctx context.Context, t Target, l Limits) (*Connection, error) {
+	client, err := connect(ctx, t, l)
+	if err != nil {
+		return nil, err
+	}
+	return &Connection{client: client}, nil
+}
+
+// Close ends the connection. It may be called more than once.
+func (c *Connection) Close() { closeQuietly(c.client) }
+
+// Run connects and runs one command: Connect, Connection.Run, Close.
+func Run(ctx context.Context, t Target, l Limits, stdin []byte, stdout, stderr io.Writer, commit func() error) (int, error) {
+	c, err := Connect(ctx, t, l)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	return c.Run(ctx, t.Command, l, stdin, stdout, stderr, commit)
+}
+
+// Run asks for the command, writes stdin and copies what comes back to stdout and
+// stderr, which are written from two goroutines. It returns the exit status, or an
+// *Error. A command that did not end whole ends the connection too.
 //
 // commit is called when everything is ready and nothing has been asked for yet.
 // Where it fails, nothing is asked for. After it, a failure is Cut.
-func Run(ctx context.Context, t Target, l Limits, stdin []byte, stdout, stderr io.Writer, commit func() error) (int, error) {
-	client, err := connect(ctx, t, l)
-	if err != nil {
-		return 0, err
-	}
-	defer closeQuietly(client)
+func (c *Connection) Run(ctx context.Context, command string, l Limits, stdin []byte, stdout, stderr io.Writer, commit func() error) (int, error) {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	// every wait below ends when the connection does
-	defer context.AfterFunc(ctx, func() { closeQuietly(client) })()
+	defer context.AfterFunc(ctx, c.Close)()
 
-	s, err := openSession(client, l)
+	s, err := openSession(c.client, l)
 	if err != nil {
 		return 0, err
 	}
+	defer closeQuietly(s.channel)
 	if err := commit(); err != nil {
 		return 0, err
 	}
 	timer := time.AfterFunc(l.Run, func() { giveUp(fmt.Errorf("no exit status within %s", l.Run)) })
 	defer timer.Stop()
-	go keepalive(ctx, client, l, giveUp)
-	if err := s.ask(ctx, t.Command, l, giveUp); err != nil {
+	go keepalive(ctx, c.client, l, giveUp)
+	if err := s.ask(ctx, command, l, giveUp); err != nil {
 		return 0, err
 	}
 	return s.finish(ctx, stdin, stdout, stderr, l, giveUp)
@@ -90,28 +114,23 @@ type exit struct {
 // finish feeds and drains the channel until the command's end is known and its
 // output is through.
 func (s *session) finish(ctx context.Context, stdin []byte, stdout, stderr io.Writer, l Limits, giveUp context.CancelCauseFunc) (int, error) {
-	fed := make(chan struct{})
-	go func() {
-		defer close(fed)
-		s.feed(stdin)
-	}()
 	out := &drain{left: l.Output, giveUp: giveUp}
 	var copies sync.WaitGroup
+	copies.Go(func() { s.feed(stdin) })
 	copies.Go(func() { out.copy(stdout, s.channel) })
 	copies.Go(func() { out.copy(stderr, s.channel.Stderr()) })
-	drained := make(chan struct{})
+	through := make(chan struct{})
 	go func() {
 		copies.Wait()
-		close(drained)
+		close(through)
 	}()
 	end := s.awaitExit()
-	if end.known {
-		out.settle(drained, l.Drain)
-	}
+	whole := end.known && out.settle(through, l.Drain)
 	cause := context.Cause(ctx)
-	giveUp(nil)
-	<-drained
-	<-fed
+	if !whole {
+		giveUp(nil) // ends the connection, and so what is still being copied
+	}
+	<-through
 	return end.answer(cause)
 }
 
@@ -224,20 +243,21 @@ func (d *drain) take(n int) bool {
 	return d.left >= 0
 }
 
-// settle waits for the end of both streams as long as bytes come: a background
-// child on the host may hold them open for ever.
-func (d *drain) settle(drained <-chan struct{}, quiet time.Duration) {
+// settle waits for the end of all copies as long as bytes come: a background
+// child on the host may hold the streams open for ever. It reports whether they
+// ended.
+func (d *drain) settle(through <-chan struct{}, quiet time.Duration) bool {
 	ticker := time.NewTicker(quiet)
 	defer ticker.Stop()
 	last := d.moved.Load()
 	for {
 		select {
-		case <-drained:
-			return
+		case <-through:
+			return true
 		case <-ticker.C:
 			now := d.moved.Load()
 			if now == last {
-				return
+				return false
 			}
 			last = now
 		}

@@ -352,3 +352,67 @@ func startCertified(t *testing.T, ca ssh.Signer, change func(*ssh.Certificate)) 
 type bytesForever struct{}
 
 func (bytesForever) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestCommandsShareAConnection(t *testing.T) {
+	block := make(chan struct{})
+	t.Cleanup(func() { close(block) })
+	s := start(t, fakesshd.Options{}, func(s *fakesshd.Session) int {
+		fmt.Fprint(s.Stdout, s.Command)
+		switch s.Command {
+		case "cut":
+			s.Cut()
+			return fakesshd.NoExit
+		case "child":
+			s.ExitNow(0)
+			<-block
+			return fakesshd.NoExit
+		default:
+			return 7
+		}
+	})
+	connection := func(t *testing.T) *Connection {
+		t.Helper()
+		c, err := Connect(t.Context(), s.target, quick())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	run := func(t *testing.T, c *Connection, command string) (int, string, error) {
+		t.Helper()
+		var out buffer
+		code, err := c.Run(t.Context(), command, quick(), []byte("in"), &out, io.Discard, committed)
+		return code, out.String(), err
+	}
+	t.Run("one after the other", func(t *testing.T) {
+		c := connection(t)
+		for _, command := range []string{"one", "two", "three"} {
+			if code, out, err := run(t, c, command); err != nil || code != 7 || out != command {
+				t.Fatalf("%s: code %d, %q, %v", command, code, out, err)
+			}
+		}
+		if dialled := s.server.Connections(); dialled != 1 {
+			t.Fatalf("%d connections", dialled)
+		}
+		refused := errors.New("not now")
+		if _, err := c.Run(t.Context(), "four", quick(), nil, io.Discard, io.Discard, func() error { return refused }); !errors.Is(err, refused) {
+			t.Fatal(err)
+		}
+		if code, _, err := run(t, c, "five"); err != nil || code != 7 {
+			t.Fatalf("after a command that was not asked for: code %d, %v", code, err)
+		}
+	})
+	for _, last := range []string{"cut", "child"} {
+		t.Run("none after "+last, func(t *testing.T) {
+			c := connection(t)
+			if _, _, err := run(t, c, last); last == "cut" {
+				wantFault(t, err, Cut, "before the command's exit status")
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := run(t, c, "next")
+			wantFault(t, err, Unreachable, "opening a session")
+		})
+	}
+}

@@ -94,6 +94,7 @@ func TestReviewsAreReadStrictly(t *testing.T) {
 		"request in capitals":              {review(t, good, `"request"`, `"Request"`), 400, ""},
 		"two requests":                     {review(t, good, `"request":`, `"request":{"uid":"2"},"request":`), 200, decision.Malformed},
 		"two operations":                   {review(t, good, `"operation":"CREATE"`, `"operation":"CONNECT","operation":"CREATE"`), 200, decision.Malformed},
+		"a field of another type":          {review(t, good, `"operation":"CREATE"`, `"dryRun":"yes","operation":"CREATE"`), 200, decision.Malformed},
 		"no object":                        {review(t, good, `"object":{`, `"other":{`), 200, decision.Malformed},
 		"a null object":                    {review(t, gone, `"DELETE"`, `"CREATE"`), 200, decision.Malformed},
 		"an object that is a list":         {review(t, good, `"object":{`, `"object":[],"other":{`), 200, decision.Malformed},

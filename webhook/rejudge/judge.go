@@ -1,7 +1,11 @@
 package rejudge
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -23,8 +27,8 @@ type Verdict struct {
 	Excused bool
 	// until is when it may change though nobody writes; the zero time where it cannot.
 	until time.Time
-	// class is that of a host.
-	class string
+	// labels identifies those of a host, by which classes and selectors go.
+	labels string
 	// by is what it was judged by.
 	by basis
 }
@@ -147,11 +151,20 @@ func (j *judged) judgeHost(s verify.Snapshot, wasVerified func(Key) bool) {
 	if wasVerified(j.Key) {
 		old = &object.Host{ExecMode: object.ExecVerified}
 	}
-	j.class = j.host.Class()
+	j.labels = labelsOf(j.host)
 	j.Decision = verify.Host(s, j.host, old)
 	if !j.Decision.Allowed() && s.Policy != nil && old == nil && j.host.ExecMode == object.ExecRaw {
 		_, j.Excused = s.Policy.Hosts.RawUntil(j.Namespace, j.Name, s.Now)
 	}
+}
+
+// labelsOf identifies the labels of a host without keeping them.
+func labelsOf(h *object.Host) string {
+	sum := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(h.Labels)) {
+		fmt.Fprintf(sum, "%q=%q\n", key, h.Labels[key])
+	}
+	return string(sum.Sum(nil))
 }
 
 // waived asks whether the policy takes this very content.

@@ -1,7 +1,9 @@
 package rejudge
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -132,7 +134,9 @@ func (c *Scanner) dependents(s verify.Snapshot) []transition {
 			changed = append(changed, t)
 		}
 	}
-	for _, class := range s.Stored.NodeClasses() {
+	s.Recent = &verify.Recent{}
+	byProfile := func(a, b *object.NodeClass) int { return cmp.Compare(a.Profile, b.Profile) }
+	for _, class := range slices.SortedStableFunc(slices.Values(s.Stored.NodeClasses()), byProfile) {
 		judge(class.Meta, false, func() decision.Decision { return verify.NodeClass(s, class) })
 	}
 	for _, run := range s.Stored.HostRuns() {
@@ -141,8 +145,8 @@ func (c *Scanner) dependents(s verify.Snapshot) []transition {
 	return changed
 }
 
-// unchanged says that a change was of nothing that is judged: a status for instance. A host's class is
-// a label, which no generation counts.
+// unchanged says that a change was of nothing that is judged: a status for instance. A host's labels,
+// which say its class and which node classes take it, are counted by no generation.
 func (c *Scanner) unchanged(s verify.Snapshot, key Key, change changeOf) bool {
 	known := c.verdicts.get(key)
 	if known == nil || change.gone || change.uid != known.UID || change.number != known.Generation {
@@ -152,5 +156,5 @@ func (c *Scanner) unchanged(s verify.Snapshot, key Key, change changeOf) bool {
 		return true
 	}
 	h := s.Stored.Host(key.Namespace, key.Name)
-	return h != nil && h.Class() == known.class
+	return h != nil && labelsOf(h) == known.labels
 }

@@ -102,7 +102,7 @@ func (c *Scanner) Scan(ctx context.Context) (f Figures, until time.Time, err err
 	if err != nil {
 		return f, until, err
 	}
-	s.Ledger = c.Ledger
+	s.Ledger, s.Recent = c.Ledger, &verify.Recent{}
 	written := c.Ledger.Writes()
 	read, err := c.remember(ctx, s)
 	f.Reads += read

@@ -177,7 +177,18 @@ func (c *cluster) Host(namespace, name string) *object.Host {
 	}
 	return h
 }
-func (c *cluster) Hosts() []*object.Host                { return nil }
+
+func (c *cluster) Hosts() []*object.Host {
+	var all []*object.Host
+	for key, raw := range c.objects {
+		if key.Kind == object.KindHost {
+			if h, err := object.ParseHost(raw); err == nil {
+				all = append(all, h)
+			}
+		}
+	}
+	return all
+}
 func (c *cluster) NodeProviderID(string) (string, bool) { return "", false }
 func (c *cluster) HostRuns() []*object.HostRun          { return nil }
 func (c *cluster) NodeClasses() []*object.NodeClass {
@@ -424,6 +435,37 @@ func TestChangesBetweenScansAreJudged(t *testing.T) {
 	if c.verdicts.get(Key{Kind: object.KindJoinProfile, Name: "q"}) != nil {
 		t.Error("a deleted profile is still counted")
 	}
+}
+
+// Labels that are no class may be written by whoever may label hosts, and are not judged then; what
+// they bring a host to is found as soon as they are there.
+func TestAHostThatIsLabelledIntoAnotherNodeClassIsFound(t *testing.T) {
+	c := newCluster(t)
+	document := strings.Replace(testkit.PolicyDocument(c.signer), `small: ["*"]`, `small: ["web-*"]`, 1)
+	c.policy = testkit.Policy(t, document, c.root)
+	month := c.now.Add(30 * 24 * time.Hour)
+	c.profile("tls", "up", 2, month, c.signer)
+	small := map[string]string{object.HostClassLabel: "small", "pool": "web"}
+	c.host("h", "uh", "Verified", 1, small)
+	c.put(object.KindNodeClass, "", "bm", "uc", 1, nil, map[string]any{
+		"joinProfileRef": map[string]any{"name": "tls"}, "hostSelector": map[string]any{"matchLabels": map[string]any{"pool": "tls"}},
+	})
+	if _, said := c.scan(); len(said) > 0 {
+		t.Fatalf("said %v", said)
+	}
+	write := func(pool string) []string {
+		c.host("h", "uh", "Verified", 1, map[string]string{object.HostClassLabel: "small", "pool": pool})
+		c.said = nil
+		c.dirty.add(Key{object.KindHost, "pool", "h"}, changeOf{uid: "uh", number: 1})
+		s, err := c.Snapshot(c.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.changes(t.Context(), s)
+		return c.said
+	}
+	c.want(write("tls"), "Warning ProfileRefused SSHNodeClass/bm")
+	c.want(write("web"), "Normal Verified SSHNodeClass/bm")
 }
 
 func TestNothingIsJudgedWithoutATrustedState(t *testing.T) {

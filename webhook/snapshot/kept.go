@@ -54,16 +54,16 @@ func Slim(o any) (any, error) {
 func readers() map[string]func(*unstructured.Unstructured) any {
 	return map[string]func(*unstructured.Unstructured) any{
 		object.KindJoinProfile + "." + object.GroupKPSSH:   readProfile,
-		object.KindHost + "." + object.GroupKPSSH:          parsed(object.ParseHost),
-		object.KindNodeClass + "." + object.GroupKPSSH:     parsed(object.ParseNodeClass),
-		object.KindHostRun + "." + object.GroupHostwarrant: parsed(object.ParseHostRun),
+		object.KindHost + "." + object.GroupKPSSH:          parsed(object.ParseHost, leanHost),
+		object.KindNodeClass + "." + object.GroupKPSSH:     parsed(object.ParseNodeClass, leanClass),
+		object.KindHostRun + "." + object.GroupHostwarrant: parsed(object.ParseHostRun, leanRun),
 		kindLedger + "." + object.GroupHostwarrant:         readLedger,
 	}
 }
 
 // parsed reads an object by the engine's own reader. One that it cannot read is nil: it was stored
 // past the webhook, and vouches for nothing.
-func parsed[T any](parse func([]byte) (*T, error)) func(*unstructured.Unstructured) any {
+func parsed[T any](parse func([]byte) (*T, error), lean func(*T) *T) func(*unstructured.Unstructured) any {
 	return func(u *unstructured.Unstructured) any {
 		raw, err := u.MarshalJSON()
 		if err != nil {
@@ -73,14 +73,22 @@ func parsed[T any](parse func([]byte) (*T, error)) func(*unstructured.Unstructur
 		if err != nil {
 			return (*T)(nil)
 		}
-		return value
+		return lean(value)
 	}
 }
 
 // readProfile keeps no script. A profile that cannot be read is known by its name alone.
 func readProfile(u *unstructured.Unstructured) any {
-	if p, ok := parsed(object.ParseJoinProfile)(u).(*object.JoinProfile); ok && p != nil {
-		return verify.FactsOf(p)
+	facts := &verify.ProfileFacts{Meta: object.Meta{Kind: object.KindJoinProfile, Name: u.GetName(), UID: string(u.GetUID())}}
+	raw, err := u.MarshalJSON()
+	if err != nil {
+		return facts
 	}
-	return &verify.ProfileFacts{Meta: object.Meta{Kind: object.KindJoinProfile, Name: u.GetName(), UID: string(u.GetUID())}}
+	p, err := object.ParseJoinProfile(raw)
+	if err != nil {
+		return facts
+	}
+	facts = verify.FactsOf(p)
+	forget(&facts.Meta)
+	return facts
 }

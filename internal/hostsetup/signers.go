@@ -1,13 +1,57 @@
-package main
+package hostsetup
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
+
+// Place says which hosts a file is for. What is left empty is not known of them.
+type Place struct {
+	Class, Cluster string
+	// Hosts are fingerprints of the keys of the one host that it is for.
+	Hosts []string
+	// ForUpstreamShim is for hosts with karpenter-provider-ssh's own shim.
+	ForUpstreamShim bool
+}
+
+// AllowedSigners are the lines of the signers that count on the hosts of a place
+// (docs/spec/allowed-signers.md), and who is left out. The error carries
+// PolicyMalformed.
+func AllowedSigners(p *trustpolicy.Policy, now time.Time, at Place) (lines []string, notes []Note, err error) {
+	for _, signer := range p.Signers {
+		expired := !signer.ValidBefore.IsZero() && !now.Before(signer.ValidBefore)
+		if expired || p.Revoked(signer.Key) {
+			notes = append(notes, note("signer %q is revoked or past its term, left out", signer.Name))
+			continue
+		}
+		if !signer.MayReach(at.Class, at.Cluster, at.Hosts) {
+			notes = append(notes, note("signer %q is for other hosts (%s), left out", signer.Name, strings.Join(signer.Targets, ", ")))
+			continue
+		}
+		line, err := signerLine(signer, at.ForUpstreamShim)
+		if err != nil {
+			return nil, nil, err
+		}
+		if signer.Scoped() {
+			notes = append(notes, warning("signer %q has a narrower scope than everything: %s", signer.Name, narrow(at)))
+		}
+		lines = append(lines, line)
+	}
+	return lines, notes, nil
+}
+
+func narrow(at Place) string {
+	if at.ForUpstreamShim {
+		return "these hosts do not hold it to that"
+	}
+	return "hosts refuse its scripts without a warrant"
+}
 
 // renderable is all that a principal, or a name in a host's file, may consist of.
 var renderable = regexp.MustCompile(`^[a-z0-9.*-]+$`)
@@ -39,13 +83,13 @@ func principalsOf(s trustpolicy.Signer, forUpstreamShim bool) ([]string, error) 
 	return all, nil
 }
 
-// signerLine is one line of allowed_signers (docs/spec/allowed-signers.md).
+// signerLine is one line of allowed_signers.
 func signerLine(s trustpolicy.Signer, forUpstreamShim bool) (string, error) {
 	principals, err := principalsOf(s, forUpstreamShim)
 	if err != nil {
 		return "", err
 	}
-	options := `namespaces="kpssh"`
+	options := fmt.Sprintf("namespaces=%q", script.Namespace)
 	if s.CertAuthority {
 		options = "cert-authority," + options
 	}

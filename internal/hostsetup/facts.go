@@ -1,0 +1,199 @@
+package hostsetup
+
+import (
+	"bytes"
+	_ "embed" // of the script
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+)
+
+//go:embed sh/facts.sh
+var factsPart string
+
+// FactsScript is the POSIX sh script that prints what is so on a host. It changes
+// nothing there. The address is one that the account logs in from.
+func FactsScript(loginAddress string) []byte {
+	return []byte("#!/bin/sh\nlogin_address=" + loginAddress + "\n" + factsPart)
+}
+
+// FactsScript asks for what Check judges.
+func (s *Setup) FactsScript() []byte { return FactsScript(s.LoginAddress) }
+
+// AnyAddress stands for the one that the account logs in from where it is not known.
+func AnyAddress() string { return loginAddress(nil) }
+
+const (
+	factsHead = "hostwarrant-facts: v1"
+	factsEnd  = "end"
+	// MaxFacts bounds what is read of a host: its trust files and 50 records, in base64.
+	MaxFacts = 16 << 20
+)
+
+// Entry is what stat says of a path.
+type Entry struct {
+	mode  uint32 // with the file's type
+	owner int
+}
+
+// File types of stat(2).
+const (
+	typeMask      = 0o170000
+	typeFile      = 0o100000
+	typeDirectory = 0o040000
+)
+
+func (e Entry) permission() uint32 { return e.mode & 0o7777 }
+func (e Entry) isFile() bool       { return e.mode&typeMask == typeFile }
+func (e Entry) isDirectory() bool  { return e.mode&typeMask == typeDirectory }
+
+// Facts are what a host said of itself.
+type Facts struct {
+	Time int64
+	Boot string
+	// Runner is the start time of the process that the run lock names, if it lives.
+	Runner  string
+	OpenSSH string
+	// Missing are programs that are not there.
+	Missing []string
+	Passwd  string
+	// Password is impossible, none, locked or set.
+	Password string
+	Groups   []string
+	// SSHD and Sudo are the lines that the programs print, Faults what they said where they failed.
+	SSHD, Sudo []string
+	Faults     map[string]string
+	Entries    map[string]Entry
+	Contents   map[string][]byte
+	ShimDigest string
+	RunSystem  string
+	// Odd are directories with names in them that nothing of ours makes.
+	Odd []string
+}
+
+// ParseFacts reads what FactsScript printed, whole.
+func ParseFacts(text []byte) (*Facts, error) {
+	if len(text) > MaxFacts {
+		return nil, oddFacts("more than %d bytes", MaxFacts)
+	}
+	lines := strings.Split(string(text), "\n")
+	n := len(lines)
+	// check: Malformed: half of what a host says must not pass for a host without faults
+	if n < 3 || lines[0] != factsHead || lines[n-2] != factsEnd || lines[n-1] != "" {
+		return nil, oddFacts("it does not run from %q to %q", factsHead, factsEnd)
+	}
+	f := &Facts{Faults: map[string]string{}, Entries: map[string]Entry{}, Contents: map[string][]byte{}}
+	for i, line := range lines[1 : n-2] {
+		word, rest, _ := strings.Cut(line, " ")
+		if err := f.take(word, rest); err != nil {
+			return nil, oddFacts("line %d: %v", i+2, err)
+		}
+	}
+	return f, nil
+}
+
+func oddFacts(format string, args ...any) error {
+	return decision.Errorf(decision.Malformed, "what the host says of itself cannot be read: "+format, args...).
+		Try("run it again; output of the login shell's start files gets in the way")
+}
+
+// plainPath is all that a path, or the name of a program, can be that the script tells of: it is repeated in
+// commands that people copy.
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
+
+// namesPath gives the word of a fact that is a path or a program.
+func namesPath(word, rest string) (path string, found bool) {
+	switch word {
+	case "missing", "odd":
+		return rest, true
+	case "content":
+		path, _, _ = strings.Cut(rest, " ")
+		return path, true
+	case "entry":
+		_, path, _ = strings.Cut(rest, "/")
+		return "/" + path, true
+	}
+	return "", false
+}
+
+func (f *Facts) take(word, rest string) (err error) {
+	// check: Malformed: a host that was taken over names a file so that the fix is a command of its choice
+	if path, found := namesPath(word, rest); found && !plainPath.MatchString(path) {
+		return fmt.Errorf("%.80q is no path of ours", path)
+	}
+	switch word {
+	case "time":
+		f.Time, err = strconv.ParseInt(rest, 10, 64)
+	case "boot":
+		f.Boot = rest
+	case "runner":
+		f.Runner = rest
+	case "openssh":
+		f.OpenSSH = rest
+	case "missing":
+		f.Missing = append(f.Missing, rest)
+	case "passwd":
+		f.Passwd = rest
+	case "password":
+		f.Password = rest
+	case "groups":
+		f.Groups = strings.Fields(rest)
+	case "sshd":
+		f.SSHD = append(f.SSHD, rest)
+	case "sudo":
+		f.Sudo = append(f.Sudo, rest)
+	case "visudo":
+	case "sshd-fault", "sudo-fault", "visudo-fault":
+		f.Faults[strings.TrimSuffix(word, "-fault")] = strings.TrimSpace(rest)
+	case "entry":
+		return f.entry(rest)
+	case "content":
+		path, encoded, _ := strings.Cut(rest, " ")
+		f.Contents[path], err = base64.StdEncoding.DecodeString(encoded)
+	case "digest":
+		f.ShimDigest, _, _ = strings.Cut(rest, " ")
+	case "run":
+		f.RunSystem = rest
+	case "odd":
+		f.Odd = append(f.Odd, rest)
+	default:
+		err = fmt.Errorf("%.40q is not known", word)
+	}
+	return err
+}
+
+func (f *Facts) entry(rest string) error {
+	words := strings.SplitN(rest, " ", 4)
+	if len(words) != 4 {
+		return fmt.Errorf("%.80q is no entry", rest)
+	}
+	mode, err := strconv.ParseUint(words[0], 16, 32)
+	if err != nil {
+		return fmt.Errorf("%.20q is no mode", words[0])
+	}
+	owner, err := strconv.Atoi(words[1])
+	if err != nil {
+		return fmt.Errorf("%.20q is no owner", words[1])
+	}
+	f.Entries[words[3]] = Entry{mode: uint32(mode), owner: owner}
+	return nil
+}
+
+// below gives the paths of what a directory holds, without those of directories below it.
+func (f *Facts) below(dir string) []string {
+	var paths []string
+	for path := range f.Entries {
+		if name, found := strings.CutPrefix(path, dir+"/"); found && !strings.Contains(name, "/") {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func (f *Facts) text(path string) string {
+	return string(bytes.TrimSuffix(f.Contents[path], []byte("\n")))
+}
