@@ -24,6 +24,7 @@ func (r *Reconciler) joinSecret(ctx context.Context, run *v1alpha1.HostRun) (map
 // addSecrets adds a parameter for each key of the Secret, named as karpenter-provider-ssh does. The
 // error never holds a value.
 func addSecrets(values map[string]string, w *warrant.Warrant, secret map[string][]byte) error {
+	// check: ParamUndeclared: a secret handed to a script whose author said nothing of it
 	if len(secret) > 0 && w == nil {
 		return decision.Errorf(decision.ParamUndeclared, "secretRef gives values only to parameters that a warrant declares secret, and the script has no warrant").
 			At("spec.secretRef").Try("hostwarrant sign -i FILE --key KEY --serial N --target T --param \"KPSSH_SECRET_… required secret …\"")
