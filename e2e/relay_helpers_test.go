@@ -116,14 +116,41 @@ func (w *courierWorld) apply(t *testing.T, object string) {
 	}
 }
 
-// profile signs and applies a profile whose join script is the given one.
-func (w *courierWorld) profile(t *testing.T, name, join string) {
+// appliesInTime applies what a policy allows that the webhook has yet to read.
+func (w *courierWorld) appliesInTime(t *testing.T, object string) {
+	t.Helper()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); ; <-tick.C {
+		r, err := w.cp.Kubectl(t.Context(), strings.NewReader(object), "apply", "-f", "-")
+		must(t, err)
+		if r.Code == 0 {
+			return
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("kubectl apply: %s", r.Stderr)
+		}
+	}
+}
+
+// profile signs and applies serial 1 of a profile whose join script is the given one.
+func (w *courierWorld) profile(t *testing.T, name, join string, params ...string) {
+	t.Helper()
+	args := []string{"--serial", "1", "--target", "class " + product.HostClass}
+	for _, words := range params {
+		args = append(args, "--param", words)
+	}
+	w.apply(t, w.signed(t, name, join, args...))
+}
+
+// signed is an SSHJoinProfile, signed with what args say of its warrants.
+func (w *courierWorld) signed(t *testing.T, name, join string, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for phase, text := range map[string]string{"install": "true\n", "join": join, "leave": "true\n"} {
 		testkit.WriteFile(t, dir, phase+".sh", []byte("#!/usr/bin/env bash\nset -eu\n"+text))
 	}
-	w.apply(t, w.command(t, "sign", dir, "--key", filepath.Join(w.keys, "signer"), "--profile", name))
+	return w.command(t, append([]string{"sign", dir, "--key", filepath.Join(w.keys, "signer"), "--profile", name}, args...)...)
 }
 
 func (w *courierWorld) signerLine(t *testing.T) string {
@@ -133,18 +160,23 @@ func (w *courierWorld) signerLine(t *testing.T) string {
 	return strings.TrimSpace(string(line))
 }
 
-// host starts a host that trusts the signer, and makes its SSHHost and Secret.
+// host starts a host that judges by the policy and requires warrants, and makes its SSHHost and Secret.
 func (w *courierWorld) host(t *testing.T, name string) *lab.Host {
 	t.Helper()
-	return w.hostTrusting(t, name, w.signerLine(t))
+	return w.hostWith(t, name, func(*lab.HostOptions) {})
 }
 
-func (w *courierWorld) hostTrusting(t *testing.T, name, signer string) *lab.Host {
+// hostWith starts one with a change.
+func (w *courierWorld) hostWith(t *testing.T, name string, change func(*lab.HostOptions)) *lab.Host {
 	t.Helper()
-	h, err := w.lab.StartHost(t.Context(), lab.HostOptions{
-		Name: name, RelayKey: w.login.PublicKey(), AllowedSigners: "kpssh namespaces=\"kpssh\" " + signer + "\n",
-		TrustFiles: map[string]string{"revoked_keys": "# none\n"},
-	})
+	o, err := product.HostTrust{
+		Lab: w.lab, ControlPlane: w.cp, ClusterID: "lab",
+		Policy: filepath.Join(w.keys, "trust-policy.yaml"), Roots: filepath.Join(w.keys, "root.pub"),
+	}.HostOptions(t.Context())
+	must(t, err)
+	o.Name, o.RelayKey = name, w.login.PublicKey()
+	change(&o)
+	h, err := w.lab.StartHost(t.Context(), o)
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {

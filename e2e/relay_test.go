@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	kpssh "github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
@@ -35,20 +38,28 @@ func TestRelayTakesRunsToRealHosts(t *testing.T) {
 	t.Run("a silent port", func(t *testing.T) { w.silentPort(t) })
 	t.Run("a script altered on the wire", func(t *testing.T) { w.alteredOnTheWire(t, h) })
 	t.Run("a signer the host does not know", func(t *testing.T) { w.unknownSigner(t) })
+	t.Run("what a host alone knows", func(t *testing.T) { w.hostKnowsBetter(t) })
 	t.Run("scripts that end in their own way", func(t *testing.T) { w.endings(t, h) })
 	t.Run("much output", func(t *testing.T) { w.muchOutput(t, h) })
 	t.Run("a relay that is killed half-way", func(t *testing.T) { w.killedHalfWay(t, h) })
 	t.Run("what a user sees", func(t *testing.T) { w.printed(t) })
+	t.Run("hosts in migration", func(t *testing.T) { w.migration(t) })
 }
 
 func (w *courierWorld) joins(t *testing.T, h *lab.Host) {
-	w.profile(t, "marker", "echo \"joining as $KPSSH_NODE_NAME on $KPSSH_HOST_ADDRESS, $KPSSH_VAR_color\"\nid -u\nprintf '%s' \"$KPSSH_NODE_NAME\" >/root/marker\n")
+	w.profile(t, "marker", "echo \"joining as $KPSSH_NODE_NAME on $KPSSH_HOST_ADDRESS, $KPSSH_VAR_color\"\nid -u\nprintf '%s' \"$KPSSH_NODE_NAME\" >/root/marker\n", "KPSSH_VAR_color optional enum green blue")
 	w.run(t, "marker", "host-a", "marker", func(r *v1alpha1.HostRun) { r.Spec.Vars = map[string]v1alpha1.HostRunVar{"color": "green"} })
 	r := w.ended(t, "marker", "Succeeded", 0, 0)
 	if got, err := h.ReadFile("/root/marker"); err != nil || string(got) != "pool-1" {
 		t.Fatalf("marker %q, %v", got, err)
 	}
 	want := fmt.Sprintf("joining as pool-1 on %s, green\n0\n", h.Addr)
+	if r.Status.Serial == nil || *r.Status.Serial != 1 {
+		t.Errorf("serial %v", r.Status.Serial)
+	}
+	if mark, err := h.ReadFile("/var/lib/hostwarrant/marks/marker"); err != nil || !strings.HasPrefix(string(mark), "serial 1\n") {
+		t.Errorf("the host's mark is %q, %v", mark, err)
+	}
 	if r.Status.TranscriptTail != want || r.Status.Trailer != v1alpha1.TrailerWhole || r.Status.Attempts != 1 || !strings.HasPrefix(r.Status.ScriptDigest, "sha256:") {
 		t.Fatalf("status %+v", r.Status)
 	}
@@ -126,11 +137,22 @@ func (w *courierWorld) alteredOnTheWire(t *testing.T, h *lab.Host) {
 		return report
 	}
 	text := p.Scripts[script.Join]
-	for name, changed := range map[string]string{
-		"one byte": strings.Replace(text, "touched", "touchem", 1), "a lost line feed": strings.TrimSuffix(text, "\n"), "CRLF": strings.ReplaceAll(text, "\n", "\r\n"),
+	for name, c := range map[string]struct {
+		changed string
+		want    envelope.ExitCode
+	}{
+		"one byte":            {strings.Replace(text, "touched", "touchem", 1), envelope.ExitSignature},
+		"a lost line feed":    {strings.TrimSuffix(text, "\n"), envelope.ExitSignature},
+		"a longer validity":   {strings.Replace(text, "#warrant: not-after 1", "#warrant: not-after 2", 1), envelope.ExitSignature},
+		"another class":       {strings.Replace(text, "target class default", "target any", 1), envelope.ExitSignature},
+		"no warrant any more": {regexp.MustCompile("(?m)^#warrant: .*\n").ReplaceAllString(text, ""), envelope.ExitSignature},
+		"CRLF":                {strings.ReplaceAll(text, "\n", "\r\n"), envelope.ExitWarrant},
 	} {
-		if r := send(changed); r.Result != delivery.Refused || r.ShimExit != int(envelope.ExitSignature) {
-			t.Errorf("%s: %+v", name, r)
+		if c.changed == text {
+			t.Fatalf("%s: nothing is changed", name)
+		}
+		if r := send(c.changed); r.Result != delivery.Refused || r.ShimExit != int(c.want) {
+			t.Errorf("%s: want %d, got %+v", name, c.want, r)
 		}
 	}
 	if _, err := h.ReadFile("/root/touched"); !errors.Is(err, fs.ErrNotExist) {
@@ -142,12 +164,74 @@ func (w *courierWorld) alteredOnTheWire(t *testing.T, h *lab.Host) {
 }
 
 func (w *courierWorld) unknownSigner(t *testing.T) {
-	w.hostTrusting(t, "host-b", testkit.NewSigner(t, "ed25519").Line)
+	w.hostWith(t, "host-b", func(o *lab.HostOptions) {
+		o.AllowedSigners = "join@* namespaces=\"kpssh\" " + testkit.NewSigner(t, "ed25519").Line + "\n"
+	})
 	w.run(t, "unknown-signer", "host-b", "touch", nil)
 	r := w.ended(t, "unknown-signer", "Refused", 2, -1)
 	if !strings.Contains(r.Status.TranscriptTail, "kpssh-shim: verify:") {
 		t.Fatalf("output %q", r.Status.TranscriptTail)
 	}
+}
+
+// hostKnowsBetter puts a join that the cluster vouches for to hosts that must refuse it: the run ends so, and is not sent again.
+func (w *courierWorld) hostKnowsBetter(t *testing.T) {
+	edit := func(old, new string) func(*lab.HostOptions) {
+		return func(o *lab.HostOptions) { o.ShimConf = strings.Replace(o.ShimConf, old, new, 1) }
+	}
+	file := func(name, text string) func(*lab.HostOptions) {
+		return func(o *lab.HostOptions) { o.TrustFiles[name] = text }
+	}
+	cases := []struct {
+		name   string
+		change func(*lab.HostOptions)
+		code   envelope.ExitCode
+	}{
+		{"of-another-cluster", file("cluster", "id other\nendpoint https://192.0.2.9:6443\nca-sha256 "+strings.Repeat("0", 64)+"\n"), envelope.ExitParam},
+		{"of-another-class", edit("class=default", "class=bm"), envelope.ExitTarget},
+		{"with-old-signers", func(o *lab.HostOptions) {
+			o.ShimConf = regexp.MustCompile("signers-expire=.*").ReplaceAllString(o.ShimConf, "signers-expire=1700000000")
+		}, envelope.ExitExpired},
+		{"for-short-terms", edit("max-validity=90d", "max-validity=30d"), envelope.ExitExpired},
+		{"with-a-floor", file("floors", "* 0\nvouched-for 2\n"), envelope.ExitRollback},
+		{"without-a-floor", file("floors", ""), envelope.ExitState},
+		{"without-settings", func(o *lab.HostOptions) { o.ShimConf = "warrant=required\n" }, envelope.ExitPreflight},
+	}
+	w.profile(t, "vouched-for", "true\n")
+	for _, c := range cases {
+		w.hostWith(t, c.name, c.change)
+		w.run(t, c.name, c.name, "vouched-for", nil)
+	}
+	for _, c := range cases {
+		r := w.ended(t, c.name, "Refused", int32(c.code), -1)
+		if r.Status.Attempts != 1 || conditionOf(r, v1alpha1.ConditionDelivered).Status != metav1.ConditionTrue {
+			t.Errorf("%s: %+v", c.name, r.Status)
+		}
+	}
+}
+
+// migration: the cluster takes scripts without a warrant for a while, and only a host that says so runs them.
+func (w *courierWorld) migration(t *testing.T) {
+	file := filepath.Join(w.keys, "trust-policy.yaml")
+	policy, err := os.ReadFile(file)
+	must(t, err)
+	policy = bytes.Replace(policy, []byte("    version: 1\n"), []byte("    version: 2\n"), 1)
+	policy = bytes.Replace(policy, []byte("requireWarrant: true"), []byte("requireWarrant: false"), 1)
+	must(t, os.WriteFile(file, policy, 0o600))
+	w.command(t, "policy", "sign", "-i", file, "--key", filepath.Join(w.keys, "root"), "--replace")
+	must(t, w.product.ApplyPolicy(t.Context(), file))
+	w.appliesInTime(t, w.signed(t, "bare", "echo ran without a warrant\n"))
+	w.hostWith(t, "host-migrating", func(o *lab.HostOptions) { o.ShimConf = product.ShimConf("optional") })
+	w.host(t, "host-done")
+	w.run(t, "bare-there", "host-migrating", "bare", nil)
+	w.run(t, "bare-here", "host-done", "bare", nil)
+	w.profile(t, "warranted", "true\n")
+	w.run(t, "warranted-there", "host-migrating", "warranted", nil)
+	if r := w.ended(t, "bare-there", "Succeeded", 0, 0); r.Status.Serial != nil || r.Status.TranscriptTail != "ran without a warrant\n" {
+		t.Errorf("status %+v", r.Status)
+	}
+	w.ended(t, "bare-here", "Refused", int32(envelope.ExitWarrant), -1)
+	w.ended(t, "warranted-there", "Succeeded", 0, 0)
 }
 
 func (w *courierWorld) endings(t *testing.T, h *lab.Host) {

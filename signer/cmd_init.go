@@ -31,9 +31,10 @@ func (c *cli) initCommand() *cobra.Command {
 root, root.pub, signer, signer.pub, trust-policy.yaml. The keys are Ed25519 without a passphrase: good for trying
 things out. Keep the root of a real cluster offline, and better on a FIDO2 token.
 
-The policy is for any cluster unless --cluster names some, is good for 90 days, enforces, wants one signature a phase
-and no warrant, and allows hosts with user kpssh, port 22 and the shim at /opt/kpssh/kpssh-shim: those of class default,
-in the namespace default unless --namespace names others, with any profile and under any node name.`,
+The policy is for any cluster unless --cluster names some, is good for 90 days, enforces, wants one signature and a
+warrant in each phase, and allows hosts with user kpssh, port 22 and the shim at /opt/kpssh/kpssh-shim: those of class
+default, in the namespace default unless --namespace names others, with any profile and under any node name. A new host
+takes any serial of a profile as its first.`,
 		Example: `  hostwarrant init keys
   hostwarrant init keys --cluster prod-1=https://10.0.0.5:6443`,
 		Args: cobra.ExactArgs(1),
@@ -113,7 +114,7 @@ joinProfiles:
   signers:
   - {name: signer, key: "%s"}
   thresholds: {install: 1, join: 1, leave: 1, uninstall: 1}
-  requireWarrant: false
+  requireWarrant: true
   maxValidity: 90d
   hosts:
     users: [kpssh]
@@ -121,7 +122,8 @@ joinProfiles:
     shimCommands: [/opt/kpssh/kpssh-shim]
     profiles: {default: ["*"]}
     namespaces:
-%s`, names, stamp(expires.Add(-policyTerm)), stamp(expires), key, hostNamespaces(namespaces))
+%sfloors: {"*": 0}
+`, names, stamp(expires.Add(-policyTerm)), stamp(expires), key, hostNamespaces(namespaces))
 	signature, err := sshsig.Sign(c.rand, root.Signer, trustpolicy.Namespace, []byte(document))
 	if err != nil {
 		return nil, refused("signing the policy", err)
@@ -193,10 +195,10 @@ func (c *cli) explain(dir string, root, signer *keyring.Pair, clusters, namespac
 	text := fmt.Sprintf(`wrote %[1]s: root, root.pub, signer, signer.pub, trust-policy.yaml
 root    %[2]s  (no passphrase: for trying out)
 signer  %[3]s  (no passphrase: for trying out)
-policy  version 1, for %[4]s, mode enforce, good until %[5]s, one signature a phase, no warrant required
+policy  version 1, for %[4]s, mode enforce, good until %[5]s, one signature and a warrant in each phase
         hosts: user kpssh, port 22, shim /opt/kpssh/kpssh-shim, of class default in %[10]s,
-        any profile, any node name
-next    hostwarrant sign -i profile.yaml --key %[6]s
+        any profile, any node name; a new host takes any serial first
+next    hostwarrant sign -i profile.yaml --key %[6]s --serial 1 --target "class default"
         hostwarrant verify profile.yaml --policy %[7]s --root %[8]s%[9]s
         kubectl apply -f %[7]s
 `, dir, sshsig.Fingerprint(root.Signer.PublicKey()), sshsig.Fingerprint(signer.Signer.PublicKey()), scope, stamp(expires),

@@ -7,22 +7,24 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
 )
 
-// stage starts the control plane and the hosts, makes the keys, installs the product and starts its
-// programs.
+// startCluster starts the control plane, whose address the trust policy names.
+func (s *story) startCluster(ctx context.Context) (err error) {
+	fmt.Fprintln(s.out, "Starting etcd and kube-apiserver ...")
+	s.cluster, err = s.lab.StartControlPlane(ctx, lab.ControlPlaneOptions{})
+	return err
+}
+
+// stage starts the hosts, installs the product and starts its programs.
 func (s *story) stage(ctx context.Context) error {
 	began := time.Now()
-	fmt.Fprintln(s.out, "Starting etcd, kube-apiserver, two hosts with sshd and sudo, and hostwarrant ...")
+	fmt.Fprintln(s.out, "Starting two hosts with sshd and sudo, which require warrants, and hostwarrant ...")
 	var err error
-	if s.cluster, err = s.lab.StartControlPlane(ctx, lab.ControlPlaneOptions{}); err != nil {
-		return err
-	}
 	if s.login, err = newLoginKey(); err != nil {
 		return err
 	}
@@ -51,23 +53,24 @@ func (s *story) makeStranger(ctx context.Context) error {
 	return nil
 }
 
+// startHosts: host-a judges by the policy, host-b by somebody else's.
 func (s *story) startHosts(ctx context.Context) error {
-	start := func(name, keys string) (*lab.Host, error) {
-		signer, err := os.ReadFile(filepath.Join(s.dir, keys, "signer.pub"))
+	start := func(name, keys, cluster string) (*lab.Host, error) {
+		o, err := product.HostTrust{
+			Lab: s.lab, ControlPlane: s.cluster, ClusterID: cluster,
+			Policy: filepath.Join(s.dir, keys, "trust-policy.yaml"), Roots: filepath.Join(s.dir, keys, "root.pub"),
+		}.HostOptions(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return s.lab.StartHost(ctx, lab.HostOptions{
-			Name: name, RelayKey: s.login.signer.PublicKey(), ShimConf: "warrant=optional\n",
-			AllowedSigners: fmt.Sprintf("kpssh namespaces=%q %s\n", "kpssh", strings.TrimSpace(string(signer))),
-			TrustFiles:     map[string]string{"revoked_keys": ""},
-		})
+		o.Name, o.RelayKey = name, s.login.signer.PublicKey()
+		return s.lab.StartHost(ctx, o)
 	}
 	var err error
-	if s.hostA, err = start("host-a", "keys"); err != nil {
+	if s.hostA, err = start("host-a", "keys", clusterID); err != nil {
 		return err
 	}
-	s.hostB, err = start("host-b", "stranger")
+	s.hostB, err = start("host-b", "stranger", "elsewhere")
 	return err
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 )
 
@@ -18,11 +20,15 @@ func (s *story) steps() []step {
 	return []step{
 		{title: "An unsigned profile is refused where it is written", want: "Unsigned", fails: true, try: s.kubectl("apply", "-f", "unsigned.yaml")},
 		{title: "So is a template: what is signed must be what runs", want: "TemplateFound", fails: true, try: s.kubectl("apply", "-f", "template.yaml")},
-		{title: "Its author signs it, and asks offline what the cluster will say", want: "Verified", try: s.signAndVerify},
+		{title: "Its author states what it is for, signs it, and asks offline what the cluster will say", want: "Verified", try: s.signAndVerify},
 		{title: "Signed, it is admitted", want: "serverside-applied", try: s.kubectl("apply", "--server-side", "-f", "signed.yaml")},
 		{title: "A host must verify; whom it trusts is filled in from the policy", want: "host-a", try: s.kubectl("apply", "--server-side", "-f", "hosts.yaml")},
 		{title: "The relay carries join to host-a, whose sshd and shim verify it again and run it", want: "joined as node-a, run by root", try: s.join},
-		{title: "The same script, altered by a byte on the wire, is refused by the host", want: "exit 2", fails: true, try: s.alteredOnTheWire},
+		{title: "The same script, altered by a byte on the wire, is refused by the host", want: "exit 2:", fails: true, try: s.alteredOnTheWire},
+		{title: "A newer version takes its place", want: "serverside-applied", try: s.signNewer},
+		{title: "It runs, and the host keeps its serial", want: "marks/demo on host-a: serial 2", try: s.joinNewer},
+		{title: "The older one, signed and in date, is sent straight to the host, and refused there", want: "exit 20:", fails: true, try: s.replay},
+		{title: "The newer one, sent with the address of another API server: refused too", want: "exit 3:", fails: true, try: s.foreignEndpoint},
 		{title: "A host that does not know the signer refuses it, whatever the cluster says", want: "shim exit 2", fails: true, try: s.unknownSigner},
 		{title: "An object that is being deleted is still in use, and still guarded", want: "BytesChanged", fails: true, try: s.patchUnderDeletion},
 	}
@@ -37,7 +43,7 @@ func (s *story) hostwarrant(args ...string) func(context.Context) (answer, bool,
 }
 
 func (s *story) signAndVerify(ctx context.Context) (answer, bool, error) {
-	signed, refused, err := s.command(ctx, "hostwarrant", "sign", "unsigned.yaml", "-o", "signed.yaml", "--key", "keys/signer")
+	signed, refused, err := s.command(ctx, "hostwarrant", "sign", "unsigned.yaml", "-o", "signed.yaml", "--key", "keys/signer", "--serial", "1", "--target", "class "+product.HostClass)
 	if err != nil || refused {
 		return signed, refused, err
 	}
@@ -100,27 +106,75 @@ func (s *story) run(ctx context.Context, name, host, node string) (answer, bool,
 // alteredOnTheWire plays a relay that was taken over: it has the login key and the signature, and
 // changes one byte of the script.
 func (s *story) alteredOnTheWire(ctx context.Context) (answer, bool, error) {
+	altered, err := s.signedJoin(ctx, "")
+	if err != nil {
+		return answer{}, false, err
+	}
+	altered.Script = bytes.Replace(altered.Script, []byte("joined as"), []byte("joined As"), 1)
+	return s.pastTheRelay(ctx, "an-altered-script", altered)
+}
+
+// signNewer signs the next version in place and applies it. What went out before is kept, as a thief would.
+func (s *story) signNewer(ctx context.Context) (_ answer, refused bool, err error) {
+	if s.older, err = s.signedJoin(ctx, ""); err != nil {
+		return answer{}, false, err
+	}
+	signed, refused, err := s.command(ctx, "hostwarrant", "sign", "-i", "signed.yaml", "--key", "keys/signer", "--serial", "2")
+	if err != nil || refused {
+		return signed, refused, err
+	}
+	applied, refused, err := s.command(ctx, "kubectl", "apply", "--server-side", "-f", "signed.yaml")
+	applied.tried = signed.tried + " && " + applied.tried
+	return applied, refused, err
+}
+
+// joinNewer runs it, and reads what the host remembers.
+func (s *story) joinNewer(ctx context.Context) (answer, bool, error) {
+	a, refused, err := s.run(ctx, "join-a-again", "host-a", "node-a")
+	if err != nil || refused {
+		return a, refused, err
+	}
+	mark, err := s.hostA.ReadFile("/var/lib/hostwarrant/marks/" + profile)
+	serial, _, _ := strings.Cut(string(mark), "\n")
+	a.said += fmt.Sprintf("; /var/lib/hostwarrant/marks/%s on host-a: %s", profile, serial)
+	return a, false, err
+}
+
+// replay sends the first version again.
+func (s *story) replay(ctx context.Context) (answer, bool, error) {
+	return s.pastTheRelay(ctx, "the-older-script", s.older)
+}
+
+// foreignEndpoint sends a script that nobody may refuse for its bytes, and an API server of the sender's own.
+func (s *story) foreignEndpoint(ctx context.Context) (answer, bool, error) {
+	join, err := s.signedJoin(ctx, "https://evil.example:6443")
+	if err != nil {
+		return answer{}, false, err
+	}
+	return s.pastTheRelay(ctx, "a-foreign-endpoint", join)
+}
+
+// pastTheRelay sends an envelope straight to host-a, with the relay's login key.
+func (s *story) pastTheRelay(ctx context.Context, what string, e envelope.Envelope) (answer, bool, error) {
+	text, err := e.Encode()
+	if err != nil {
+		return answer{}, false, err
+	}
+	code, stderr, err := s.login.send(ctx, s.hostA, text)
+	if err != nil {
+		return answer{}, false, err
+	}
+	return answer{tried: "ssh kpssh@host-a <envelope-with-" + what, said: fmt.Sprintf("exit %d: %s", code, plain(stderr))}, code != 0, nil
+}
+
+// signedJoin is the join that the cluster stores, with the API server that it is to go to.
+func (s *story) signedJoin(ctx context.Context, endpoint string) (envelope.Envelope, error) {
 	script, signature, err := s.signedPhase(ctx, "join")
 	if err != nil {
-		return answer{}, false, err
+		return envelope.Envelope{}, err
 	}
-	altered := strings.Replace(script, "joined as", "joined As", 1)
-	params, err := envelope.EncodeParams(map[string]string{"KPSSH_NODE_NAME": "node-a"})
-	if err != nil {
-		return answer{}, false, err
-	}
-	message, err := envelope.Envelope{Phase: "join", Params: params, Sig: []byte(signature), Script: []byte(altered)}.Encode()
-	if err != nil {
-		return answer{}, false, err
-	}
-	code, stderr, err := s.login.send(ctx, s.hostA, message)
-	if err != nil {
-		return answer{}, false, err
-	}
-	return answer{
-		tried: "ssh kpssh@host-a <envelope-with-an-altered-script",
-		said:  fmt.Sprintf("exit %d: %s", code, plain(stderr)),
-	}, code != 0, nil
+	params, err := envelope.EncodeParams(map[string]string{"KPSSH_NODE_NAME": "node-a", "KPSSH_CLUSTER_ENDPOINT": endpoint})
+	return envelope.Envelope{Phase: envelope.PhaseJoin, Params: params, Sig: []byte(signature), Script: []byte(script)}, err
 }
 
 // signedPhase reads a script and its signature as the cluster stores them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
 )
 
 // The story's names.
@@ -32,6 +33,7 @@ type story struct {
 	login   *loginKey
 	hostA   *lab.Host
 	hostB   *lab.Host
+	older   envelope.Envelope // join of the first version, as it went to host-a
 	dir     string
 	out     io.Writer
 	told    int
@@ -56,7 +58,11 @@ func (s *story) play(ctx context.Context) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	first := step{title: "Make keys and a signed trust policy, offline", want: "trust-policy.yaml", try: s.hostwarrant("init", "keys", "--cluster", clusterID, "--namespace", namespace)}
+	if err := s.startCluster(ctx); err != nil {
+		return err
+	}
+	cluster := clusterID + "=" + s.cluster.RESTConfig().Host
+	first := step{title: "Make keys and a signed trust policy, offline", want: "trust-policy.yaml", try: s.hostwarrant("init", "keys", "--cluster", cluster, "--namespace", namespace)}
 	if err := s.tell(ctx, first); err != nil {
 		return err
 	}

@@ -39,14 +39,24 @@ func (c *ControlPlane) ServiceAccountKubeconfig(ctx context.Context, namespace, 
 	if err != nil {
 		return "", fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", namespace, name, err)
 	}
-	ca := c.config.CAData
-	if len(ca) == 0 && c.config.CAFile != "" {
-		if ca, err = os.ReadFile(c.config.CAFile); err != nil {
-			return "", fmt.Errorf("reading the cluster's CA: %w", err)
-		}
+	ca, err := c.CA()
+	if err != nil {
+		return "", err
 	}
 	cluster := &clientcmdapi.Cluster{Server: c.config.Host, CertificateAuthorityData: ca, TLSServerName: c.config.ServerName}
 	return c.writeKubeconfig("sa-"+namespace+"-"+name, cluster, &clientcmdapi.AuthInfo{Token: got.Status.Token})
+}
+
+// CA is the API server's CA bundle, PEM.
+func (c *ControlPlane) CA() ([]byte, error) {
+	if len(c.config.CAData) > 0 || c.config.CAFile == "" {
+		return c.config.CAData, nil
+	}
+	ca, err := os.ReadFile(c.config.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cluster's CA: %w", err)
+	}
+	return ca, nil
 }
 
 func (c *ControlPlane) writeKubeconfig(file string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -118,22 +119,38 @@ func target(h *object.Host, secret map[string][]byte) (transport.Target, *refusa
 	}, nil
 }
 
-// order writes the envelope of a judged run.
-func order(run *v1alpha1.HostRun, h *object.Host, p *object.JoinProfile, c Cluster, runID envelope.RunID) (envelope.Envelope, *refusal) {
-	params, err := envelope.EncodeParams(parameters(run, h, c))
-	if err != nil {
-		return envelope.Envelope{}, refuse(string(decision.ParamInvalid), err.Error())
-	}
-	// A value of the join secret may reach only parameters that a warrant declares
-	// secret, and no warrant is read yet.
-	// check: ParamUndeclared: a secret handed to a script that nobody declared it for
-	if run.Spec.SecretRef != nil {
-		return envelope.Envelope{}, refuse(string(decision.ParamUndeclared), "secretRef gives values only to parameters that the script's warrant declares secret, and this version reads no warrant")
-	}
+// message is what a judged run sends, and what must not show of it.
+type message struct {
+	envelope envelope.Envelope
+	secrets  []string
+	warrant  *warrant.Warrant // nil: the script has none
+}
+
+// order writes the message of a judged run. secret is that of spec.secretRef.
+func order(run *v1alpha1.HostRun, h *object.Host, p *object.JoinProfile, c Cluster, secret map[string][]byte, runID envelope.RunID) (message, *refusal) {
 	phase := script.Phase(run.Spec.Phase)
-	return envelope.Envelope{
-		Phase: envelope.Phase(phase), RunID: runID, Params: params,
-		Sig: []byte(p.Signatures[phase]), Script: []byte(p.Scripts[phase]),
+	w, err := warrant.Find([]byte(p.Scripts[phase]))
+	if err != nil {
+		return message{}, refusedBy(decision.From(err).Denied(object.KindJoinProfile, p.Name))
+	}
+	values := parameters(run, h, c)
+	if err := addSecrets(values, w, secret); err != nil {
+		return message{}, refusedBy(decision.From(err).Denied(object.KindHostRun, run.Name))
+	}
+	if w != nil {
+		// check: ParamUndeclared,ParamInvalid: values beyond what the script's author wrote it for, which a host that reads no warrant would take
+		if err := w.CheckParams(values, c.pin()); err != nil {
+			return message{}, refusedBy(decision.From(err).Denied(object.KindHostRun, run.Name))
+		}
+	}
+	params, err := envelope.EncodeParams(values)
+	if err != nil {
+		return message{}, refuse(string(decision.ParamInvalid), err.Error())
+	}
+	return message{
+		envelope: envelope.Envelope{Phase: envelope.Phase(phase), RunID: runID, Params: params, Sig: []byte(p.Signatures[phase]), Script: []byte(p.Scripts[phase])},
+		secrets:  secretValues(values, w),
+		warrant:  w,
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
 
 // Cluster is what a join script needs to know of the cluster. Empty values are
@@ -42,10 +43,17 @@ func ClusterOf(p *trustpolicy.Policy, clusterID string, ownCA []byte) Cluster {
 	return c
 }
 
+// pin is what the policy says of this cluster, which is all that is ever sent. The
+// host compares it with what it knows itself.
+func (c Cluster) pin() warrant.Pin {
+	sum := sha256.Sum256(c.CA)
+	return warrant.Pin{Endpoints: []string{c.Endpoint}, CASHA256: []string{hex.EncodeToString(sum[:])}}
+}
+
 // The nine names that karpenter-provider-ssh always sends.
 const (
-	paramEndpoint    = "KPSSH_CLUSTER_ENDPOINT"
-	paramCA          = "KPSSH_CLUSTER_CA_B64"
+	paramEndpoint    = warrant.ClusterEndpoint
+	paramCA          = warrant.ClusterCA
 	paramToken       = "KPSSH_BOOTSTRAP_TOKEN"
 	paramNodeName    = "KPSSH_NODE_NAME"
 	paramProviderID  = "KPSSH_PROVIDER_ID"
@@ -53,7 +61,6 @@ const (
 	paramTaints      = "KPSSH_TAINTS"
 	paramHostAddress = "KPSSH_HOST_ADDRESS"
 	paramNodeAddress = "KPSSH_NODE_ADDRESS"
-	paramVarPrefix   = "KPSSH_VAR_"
 )
 
 // parameters are the nine names and one for each var. Leave and uninstall need
@@ -75,15 +82,7 @@ func parameters(run *v1alpha1.HostRun, h *object.Host, c Cluster) map[string]str
 		params[paramProviderID] = "kpssh://" + run.Namespace + "/" + h.Name
 	}
 	for key, value := range run.Spec.Vars {
-		params[paramVarPrefix+key] = string(value)
+		params[warrant.VarPrefix+key] = string(value)
 	}
 	return params
-}
-
-// secretValues are the values of the parameters that must not show.
-func secretValues(params map[string]string) []string {
-	if token := params[paramToken]; token != "" {
-		return []string{token}
-	}
-	return nil
 }

@@ -58,7 +58,7 @@ func TestRunTime(t *testing.T) {
 		"a phase that nobody has": {"", "", 600 * time.Second},
 	}
 	for name, c := range cases {
-		if got := runTime(c.phase, c.stated); got != c.want+runMargin {
+		if got := runTime(c.phase, c.stated, nil); got != c.want+runMargin {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -60,7 +60,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 			return j, nil
 		}
 	}
-	secret, refused, err := r.readSecret(ctx, run.Namespace, j.host.SecretName)
+	secret, refused, err := r.readSecret(ctx, run.Namespace, j.host.SecretName, "the keys of the SSHHost")
 	if j.refused = refused; err != nil || refused != nil {
 		return j, err
 	}

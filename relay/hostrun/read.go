@@ -48,12 +48,12 @@ func (r *Reconciler) readHost(ctx context.Context, namespace, name string, st *s
 	return nil
 }
 
-// readSecret reads the Secret that the SSHHost names, in the SSHHost's namespace.
-func (r *Reconciler) readSecret(ctx context.Context, namespace, name string) (map[string][]byte, *refusal, error) {
+// readSecret reads a Secret of the run's namespace, by name. what says what it is for.
+func (r *Reconciler) readSecret(ctx context.Context, namespace, name, what string) (map[string][]byte, *refusal, error) {
 	var secret corev1.Secret
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
 	if name == "" || isNotFound(err) {
-		return nil, refuse(reasonSecretNotFound, fmt.Sprintf("there is no Secret %q in namespace %q with the keys of the SSHHost", name, namespace)), nil
+		return nil, refuse(reasonSecretNotFound, fmt.Sprintf("there is no Secret %q in namespace %q with %s", name, namespace, what)), nil
 	}
 	// check: NamespaceRefused: a run in a namespace that was not given to the relay is tried for ever
 	if apierrors.IsForbidden(err) {

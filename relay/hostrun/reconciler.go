@@ -187,7 +187,14 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 			return r.refuse(ctx, run, refused)
 		}
 	}
-	text, refused := order(run, j.host, j.profile, j.cluster, runID)
+	secret, refused, err := r.joinSecret(ctx, run)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	var m message
+	if refused == nil {
+		m, refused = order(run, j.host, j.profile, j.cluster, secret, runID)
+	}
 	if refused != nil {
 		return r.refuse(ctx, run, refused)
 	}
@@ -195,10 +202,10 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	run.Status.RunID = string(runID)
 	run.Status.Attempts++
 	limits := r.Limits
-	limits.Run = runTime(run.Spec.Phase, j.statedTime)
-	o := delivery.Order{Target: j.target, Limits: limits, Envelope: text, Secrets: secretValues(parameters(run, j.host, j.cluster))}
+	limits.Run = runTime(run.Spec.Phase, j.statedTime, m.warrant)
+	o := delivery.Order{Target: j.target, Limits: limits, Envelope: m.envelope, Secrets: m.secrets}
 	report, err := r.Courier.Deliver(ctx, o, func() error {
-		markSending(run, digest(text.Script), r.Now())
+		markSending(run, m, r.Now())
 		// A write that meets a newer object fails, and then nothing is sent.
 		return r.Client.Status().Update(ctx, run)
 	})

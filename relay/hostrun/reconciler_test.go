@@ -132,7 +132,6 @@ func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
 		"no pinned key":                    {func(w *world) { delete(w.secret.Data, "knownHost") }, "HostKeyNotPinned", "no host key is pinned"},
 		"a fingerprint instead of a key":   {func(w *world) { w.secret.Data["knownHost"] = []byte("SHA256:47DEQpj8HBSa") }, "HostKeyNotPinned", "fingerprint"},
 		"no login key":                     {func(w *world) { delete(w.secret.Data, "privateKey") }, "LoginKeyInvalid", "privateKey"},
-		"a join secret without a warrant":  {func(w *world) { w.run.Spec.SecretRef = &v1alpha1.ObjectRef{Name: "join"} }, "ParamUndeclared", "warrant"},
 		"a line feed in a var":             {func(w *world) { w.run.Spec.Vars["x"] = "a\nBASH_ENV=/tmp/x" }, "ParamInvalid", "KPSSH_VAR_x"},
 		"a var that is no name":            {func(w *world) { w.run.Spec.Vars["x;id"] = "a" }, "ParamInvalid", "KPSSH_VAR_x;id"},
 		"cancelled":                        {func(w *world) { w.run.Spec.Cancel = true }, "Cancelled", ""},

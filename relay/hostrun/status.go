@@ -54,8 +54,12 @@ func finish(run *v1alpha1.HostRun, status metav1.ConditionStatus, reason, messag
 
 // markSending is written before the host is given anything: a relay that starts
 // again asks the host instead of sending again.
-func markSending(run *v1alpha1.HostRun, scriptDigest string, now time.Time) {
-	run.Status.ScriptDigest = scriptDigest
+func markSending(run *v1alpha1.HostRun, m message, now time.Time) {
+	run.Status.ScriptDigest = digest(m.envelope.Script)
+	run.Status.Serial = nil
+	if m.warrant != nil {
+		run.Status.Serial = &m.warrant.Serial
+	}
 	if run.Status.StartedAt == nil {
 		start := metav1.NewTime(now)
 		run.Status.StartedAt = &start

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/warrant"
 )
 
 const (
@@ -39,11 +40,15 @@ func scriptTime(phase v1alpha1.HostRunPhase) time.Duration {
 }
 
 // runTime bounds the wait for a run's end. stated is spec.timeouts of the profile,
-// which no signature covers: it can only make the relay wait, and not for ever.
-func runTime(phase v1alpha1.HostRunPhase, stated string) time.Duration {
+// which no signature covers: it can only make the relay wait, and not for ever. By
+// its warrant, which may be nil, the host lets a script run.
+func runTime(phase v1alpha1.HostRunPhase, stated string, w *warrant.Warrant) time.Duration {
 	limit := scriptTime(phase)
 	if d, err := time.ParseDuration(stated); err == nil && d > limit {
 		limit = min(d, maxScriptTime)
+	}
+	if w != nil {
+		limit = max(limit, time.Duration(w.TimeoutSeconds())*time.Second)
 	}
 	return limit + runMargin
 }
