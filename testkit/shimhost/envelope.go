@@ -59,12 +59,12 @@ func Script(size int, w *warrant.Warrant) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if len(text) > size {
+		return nil, fmt.Errorf("a script of %d bytes is too short for its warrant", size)
+	}
 	const line = "# 456789 123456789 123456789 123456789 123456789 123456789 123456789\n"
 	text = append(text, strings.Repeat(line, size/len(line)+1)...)
-	if len(text) < size {
-		return nil, fmt.Errorf("script of %d bytes, not %d", len(text), size)
-	}
-	text = text[:max(size, 1)]
+	text = text[:size]
 	text[len(text)-1] = '\n'
 	return text, nil
 }
