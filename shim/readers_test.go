@@ -45,10 +45,13 @@ func startReaders(t *testing.T, shell []string) *readers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	without, ok := strings.CutSuffix(string(text), "\nmain \"$@\"\n")
-	if !ok {
-		t.Fatal("the shim does not end in the call of main")
+	head, rest, begins := strings.Cut(string(text), "\n# First of all, ")
+	_, rest, ends := strings.Cut(rest, "\n\n")
+	rest, calls := strings.CutSuffix(rest, "\nmain \"$@\"\n")
+	if !begins || !ends || !calls {
+		t.Fatal("the shim does not begin with its fresh start and end in the call of main")
 	}
+	without := head + "\n" + rest
 	r := &readers{dir: memory(t)}
 	for name, content := range map[string]string{"shim": without, "input": "", "stderr": ""} {
 		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o600); err != nil {
