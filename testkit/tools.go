@@ -30,6 +30,16 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
+// Built is the path of one of our programs, which make build puts into bin/.
+func Built(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(Root(t), "bin", name)
+	if _, err := os.Stat(path); err != nil {
+		Missing(t, "bin/%s is not built; run: make build", name)
+	}
+	return path
+}
+
 // Root is the top of the source tree.
 func Root(t testing.TB) string {
 	t.Helper()

@@ -104,11 +104,7 @@ func (w *world) flags(t *testing.T, dir string) []string {
 
 func program(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(shared.Lab(t).Root(), "bin", "hostwarrant")
-	if _, err := os.Stat(path); err != nil {
-		testkit.Missing(t, "bin/hostwarrant is not built: make build")
-	}
-	return path
+	return testkit.Built(t, "hostwarrant")
 }
 
 // result is what a command did.

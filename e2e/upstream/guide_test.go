@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // guide is a page whose commands are run. A block marked sh is run as it stands, once for each
@@ -84,7 +86,7 @@ func (d *desk) run(t *testing.T, commands string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-euc", d.instead.Replace(commands))
 	cmd.Dir = d.dir
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(d.dir, "bin")+":"+filepath.Join(shared.Lab(t).Root(), "bin")+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(d.dir, "bin")+":"+filepath.Dir(testkit.Built(t, "hostwarrant"))+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, commands, out)

@@ -180,7 +180,7 @@ func plain(t *testing.T, phase, script string, key testkit.Signer) client.Profil
 // hostwarrant runs the command line and gives its stdout.
 func hostwarrant(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(shared.Lab(t).Root(), "bin", "hostwarrant"), args...).Output()
+	out, err := exec.Command(testkit.Built(t, "hostwarrant"), args...).Output()
 	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // as Output documents it
 		t.Fatalf("hostwarrant %s: %v: %s", strings.Join(args, " "), err, exit.Stderr)
 	}
