@@ -67,6 +67,7 @@ func TestRepairResetsStateAndSaysSoInTheJournal(t *testing.T) {
 	if got := must(t, h, "cat "+state+"/marks/other; cat "+state+"/repaired/other."+now+"; stat -c '%a %u' "+state+"/marks/other"); got != "serial 42\ny\n600 0\n" {
 		t.Errorf("the mark and what was set aside: %q", got)
 	}
+	repair("--mark other --serial 43", "done: set "+state+"/marks/other aside as "+state+"/repaired/other."+now+".1: it is to be replaced\ndone: write "+state+"/marks/other: serial 43\n", 0)
 	if r := repair("--mark other --serial 41", "", 1); !strings.Contains(r.err, "SerialRollback") {
 		t.Errorf("lowering a mark: %s", r.err)
 	}

@@ -90,10 +90,19 @@ func (p *planner) do(a Action, format string, args ...any) {
 	p.actions = append(p.actions, a)
 }
 
-// aside keeps what was wrong, for whoever looks into it.
+// aside keeps what was wrong, for whoever looks into it, beside what was set aside in the same second.
 func (p *planner) aside(file, why string) {
-	to := fmt.Sprintf("%s/%s.%d", repairedDir, path.Base(file), p.facts.Time)
+	name := fmt.Sprintf("%s/%s.%d", repairedDir, path.Base(file), p.facts.Time)
+	to := name
+	for n := 1; p.taken(to); n++ {
+		to = fmt.Sprintf("%s.%d", name, n)
+	}
 	p.do(Action{Deed: SetAside, Path: file, To: to}, "set %s aside as %s: %s", file, to, why)
+}
+
+func (p *planner) taken(name string) bool {
+	_, there := p.facts.Entries[name]
+	return there || slices.ContainsFunc(p.actions, func(a Action) bool { return a.To == name })
 }
 
 func (p *planner) directory() {

@@ -40,6 +40,7 @@ func says(actions []Action) []string {
 
 func TestRepairPlansWhatIsBroken(t *testing.T) {
 	const kept = StateDir + "/repaired/"
+	const floorOfAll = "content " + TrustDir + "/floors KiAwCg==" // * 0
 	const clocks = "write " + StateDir + "/time-floor: the clock's time, 2023-11-14T22:13:20Z"
 	owned := append(stateFile("marks/web-b", "serial 9\n"), "entry 8180 990 0 "+StateDir+"/marks/web-b")
 	for name, c := range map[string]struct {
@@ -52,8 +53,14 @@ func TestRepairPlansWhatIsBroken(t *testing.T) {
 		"a mark with a floor": {Repair{}, mark("tls-bootstrap", "serial 01\n"), []string{
 			"set " + StateDir + "/marks/tls-bootstrap aside as " + kept + "tls-bootstrap.1700000000: the floor 40 is what holds for tls-bootstrap",
 		}, ""},
-		"a mark without a floor":     {Repair{}, mark("a", ""), nil, "marks/a is no mark, and without a floor for a somebody must say its serial: hostwarrant host repair --mark a --serial N"},
-		"a mark of the user's":       {Repair{}, owned, []string{"set " + StateDir + "/marks/web-b aside as " + kept + "web-b.1700000000: the floor 1 is what holds for web-b"}, ""},
+		"a mark without a floor": {Repair{}, mark("a", ""), nil, "marks/a is no mark, and without a floor for a somebody must say its serial: hostwarrant host repair --mark a --serial N"},
+		"a mark of the user's":   {Repair{}, owned, []string{"set " + StateDir + "/marks/web-b aside as " + kept + "web-b.1700000000: the floor 1 is what holds for web-b"}, ""},
+		"a second one in a second": {Repair{Mark: "a", Serial: 7}, slices.Concat(mark("a", "x"), []string{"entry 8180 0 0 " + kept + "a.1700000000", "entry 8180 0 0 " + kept + "a.1700000000.1"}),
+			[]string{"set " + StateDir + "/marks/a aside as " + kept + "a.1700000000.2: it is to be replaced", "write " + StateDir + "/marks/a: serial 7"}, ""},
+		"two of one name in one plan": {Repair{}, slices.Concat(mark("running", "x"), stateFile("running", "x"), []string{floorOfAll}), []string{
+			"set " + StateDir + "/running aside as " + kept + "running.1700000000: no script that it names is running",
+			"set " + StateDir + "/marks/running aside as " + kept + "running.1700000000.1: the floor 0 is what holds for running",
+		}, ""},
 		"a time floor":               {Repair{}, stateFile("time-floor", "now\n"), []string{"set " + StateDir + "/time-floor aside as " + kept + "time-floor.1700000000: it is to be replaced", clocks}, ""},
 		"a good time floor":          {Repair{}, stateFile("time-floor", "5\n"), nil, ""},
 		"the same, by name":          {Repair{TimeFloor: true}, stateFile("time-floor", "5\n"), []string{"set " + StateDir + "/time-floor aside as " + kept + "time-floor.1700000000: it is to be replaced", clocks}, ""},

@@ -96,7 +96,9 @@ main() {
 	for part in marks statements runs; do
 		below "$state/$part" content
 	done
-	below "$state/installed" entry # scripts, which may be large
+	for part in installed repaired; do # scripts may be large; of what was set aside the names alone matter
+		below "$state/$part" entry
+	done
 	runner
 	printf 'run %s\n' "$(stat -f -c %T /run/kpssh 2>/dev/null || stat -f -c %T /run)"
 	echo end
