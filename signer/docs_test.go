@@ -127,6 +127,7 @@ func TestTheInstallPagesCommandsRun(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), testkit.Tool(t, "bash"), "-euo", "pipefail", "-c", strings.Join(commands, "\n")+"\nssh-keygen -Q -f revoked_keys keys/signer.pub\ncat allowed_signers")
 	cmd.Dir = t.TempDir()
+	testkit.WriteFile(t, cmd.Dir, "ca.crt", newCA(t)) // kubectl's part
 	cmd.Env = append(os.Environ(), "PATH="+programDir(t)+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "verified: TrustPolicy/cluster") || !strings.Contains(string(out), `namespaces="kpssh" ssh-ed25519 `) {

@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +40,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: have,
-		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "waitfor": waitFor, "mode": mode, "replace": replace, "cosignkey": cosignKey, "skdummy": skDummy},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "waitfor": waitFor, "mode": mode, "replace": replace, "cosignkey": cosignKey, "cacertificate": caCertificate, "sumsin": sumsIn, "skdummy": skDummy},
 	})
 }
 
@@ -85,6 +89,35 @@ func cosignKey(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".key"), private, 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".pub"), public, 0o644))
+}
+
+// cacertificate makes FILE as a cluster has its CA: cacertificate FILE
+func caCertificate(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), newCA(ts), 0o644))
+}
+
+// newCA is a CA's certificate in PEM, of a key that is gone.
+func newCA(f interface{ Fatalf(string, ...any) }) []byte {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		f.Fatalf("%v", err)
+	}
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(nil, ca, ca, public, private)
+	if err != nil {
+		f.Fatalf("%v", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// sumsin wants each digest that sha256sum printed to stand in a file: sumsin SUMS FILE
+func sumsIn(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[1])
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		if digest := strings.Fields(line)[0]; !strings.Contains(text, `"`+digest+`"`) {
+			ts.Fatalf("%s does not hold %s", args[1], digest)
+		}
+	}
 }
 
 // exits runs a command and wants its exit code: exits 1 hostwarrant verify …
