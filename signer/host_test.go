@@ -99,7 +99,10 @@ func TestHostProvisionRendersThreeForms(t *testing.T) {
 // The first policy sets a host up once it pins the cluster: by endpoint and CA, and by nothing less.
 func TestHostProvisionTakesThePolicyOfInit(t *testing.T) {
 	w := newHostWorld(t)
-	ca := newCA(t)
+	ca, err := testkit.ClusterCA()
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := w.write("ca.crt", string(ca))
 	for name, c := range map[string]struct {
 		flags  []string

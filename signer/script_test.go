@@ -2,13 +2,9 @@ package main
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"crypto/elliptic"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,21 +89,9 @@ func cosignKey(ts *testscript.TestScript, _ bool, args []string) {
 
 // cacertificate makes FILE as a cluster has its CA: cacertificate FILE
 func caCertificate(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), newCA(ts), 0o644))
-}
-
-// newCA is a CA's certificate in PEM, of a key that is gone.
-func newCA(f interface{ Fatalf(string, ...any) }) []byte {
-	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		f.Fatalf("%v", err)
-	}
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(nil, ca, ca, public, private)
-	if err != nil {
-		f.Fatalf("%v", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	ca, err := testkit.ClusterCA()
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), ca, 0o644))
 }
 
 // sumsin wants each digest that sha256sum printed to stand in a file: sumsin SUMS FILE

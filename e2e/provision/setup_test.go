@@ -20,11 +20,15 @@ import (
 
 // envelope is what a controller sends (docs/spec/envelope.md).
 func envelope(phase, script, signature string) string {
-	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	if script == "" {
 		return fmt.Sprintf("kpssh-envelope: 1\nphase: %s\n", phase)
 	}
-	return fmt.Sprintf("kpssh-envelope: 1\nphase: %s\nparams-b64: \nsig-b64: %s\nscript-b64: %s\n", phase, b64(signature), b64(script))
+	return envelopeWith(phase, "", script, signature)
+}
+
+func envelopeWith(phase, params, script, signature string) string {
+	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	return fmt.Sprintf("kpssh-envelope: 1\nphase: %s\nparams-b64: %s\nsig-b64: %s\nscript-b64: %s\n", phase, b64(params), b64(signature), b64(script))
 }
 
 // listing is all of a setup on a host: owners, modes, contents, times of change, and the accounts.

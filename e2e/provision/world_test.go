@@ -129,6 +129,16 @@ func (w *world) hostwarrant(t *testing.T, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
+// read gives a file that the operator has.
+func (w *world) read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // provision renders the setup, or with --remove what undoes it.
 func (w *world) provision(t *testing.T, args ...string) string {
 	t.Helper()
