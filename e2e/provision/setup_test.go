@@ -221,6 +221,20 @@ echo 'web-* 9' >/etc/kpssh/floors && cp /root/floor statements/floor && sha256su
 	if !strings.Contains(r.err, "note: /etc/kpssh/floors is as the accepted floor statement of serial 4 says, not as the policy does") {
 		t.Errorf("stderr %q", r.err)
 	}
+	// The right bytes in the wrong hands: its owner may write others tomorrow.
+	for _, c := range []struct{ fault, want, fix string }{
+		{"chown kpssh", "belongs to user *, not to root", "chown root:root"},
+		{"chmod g+w", "has mode 0620: others than root may write it", "chmod go-w"},
+	} {
+		kept := state + "/statements/floor"
+		must(t, h, c.fault+" "+kept)
+		want := kept + ": " + c.want + "; fix: look into it, then " + c.fix + " " + kept
+		if r := w.check(t, h); r.code != 1 || cmp.Diff([]string{want}, matched([]string{want}, r.out)) != "" {
+			t.Errorf("after %s: %+v", c.fault, r)
+		}
+		must(t, h, c.fix+" "+kept)
+		wantGreen(t, w.check(t, h))
+	}
 	must(t, h, "echo 'web-* 3' >/etc/kpssh/floors && sed -i 's/^serial 4/serial 5/' /var/lib/hostwarrant/statements/floor")
 	r = w.check(t, h)
 	for _, says := range []string{`/etc/kpssh/floors: is not what the accepted floor statement says: has a line that is not of it: "web-* 3"; fix: `, "/statements/floor: is not the statement that was accepted: every run is refused with 22; fix: hostwarrant host repair --statement floor\n"} {
