@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/krl"
+	"github.com/hostwarrant/hostwarrant/shim"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -54,6 +55,30 @@ func TestASetupIsWhatThePolicySays(t *testing.T) {
 	}
 	if s.LoginAddress != "192.0.2.5" || s.Absent != nil {
 		t.Errorf("login address %s, absent %v", s.LoginAddress, s.Absent)
+	}
+}
+
+// Who sets a host up by hand, with the settings that ship beside the shim, gets what a setup gives.
+func TestTheShippedSettingsAreThoseOfASetup(t *testing.T) {
+	w := newWorld(t)
+	shipped, err := shim.Files().ReadFile("etc/shim.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered := string(w.setup(t).file(TrustDir + "/shim.conf").Content)
+	filled := strings.NewReplacer("@CLASS@", "small", "@END@", fmt.Sprint(w.policy(t).Expires.Unix())).Replace(string(shipped))
+	settings := 0
+	for line := range strings.Lines(filled) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		settings++
+		if !strings.Contains(rendered, "\n"+line) {
+			t.Errorf("a setup does not say %q", line)
+		}
+	}
+	if settings < 4 {
+		t.Errorf("only %d settings ship", settings)
 	}
 }
 
