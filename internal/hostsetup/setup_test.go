@@ -91,7 +91,7 @@ func TestSetupsOfOtherHosts(t *testing.T) {
 		note   string
 	}{
 		"another class":          {func(o *Options) { o.Class = "large" }, "allowed_signers", w.bob.Line, ""},
-		"upstream's shim":        {func(o *Options) { o.Class, o.ForUpstreamShim = "large", true }, "allowed_signers", "uninstall@*,kpssh namespaces=\"kpssh\" " + w.bob.Line, "these hosts do not hold it to that"},
+		"upstream's shim":        {func(o *Options) { o.Class, o.ForUpstreamShim = "large", true }, "allowed_signers", "uninstall@*,kpssh namespaces=\"kpssh\" " + w.bob.Line, "karpenter-provider-ssh's shim does not hold it to that"},
 		"nobody logs in":         {func(o *Options) { o.LoginKeys = nil }, "authorized_keys", "", "nobody may log in as kpssh"},
 		"scripts of both kinds":  {func(o *Options) { o.WarrantRequired = false }, "shim.conf", "warrant=optional\n", ""},
 		"a key of the kubelet's": {func(o *Options) { o.KubeletKey = "/var/lib/kubelet/key" }, "shim.conf", "\nkubelet-key=/var/lib/kubelet/key\n", ""},
