@@ -214,7 +214,7 @@ func brokenStates() map[string]broken {
 func TestCheckNamesFaultAndFixOnBrokenHosts(t *testing.T) {
 	w := newWorld(t)
 	h := w.setUp(t)
-	must(t, h, "echo 1700000000 >"+state+"/time-floor; "+nextTick) // of a host that ran something
+	h.Must(t, "echo 1700000000 >"+state+"/time-floor; "+nextTick) // of a host that ran something
 	address := shared.Lab(t).Addr().String()
 	count := 0
 	for _, table := range []map[string]broken{brokenHosts(), brokenPrograms(), brokenStates()} {
@@ -222,7 +222,7 @@ func TestCheckNamesFaultAndFixOnBrokenHosts(t *testing.T) {
 			b := table[name]
 			count++
 			t.Run(name, func(t *testing.T) {
-				must(t, h, b.fault)
+				h.Must(t, b.fault)
 				r := w.check(t, h)
 				if diff := cmp.Diff(b.want, matched(b.want, strings.ReplaceAll(r.out, address, "ADDR"))); diff != "" || r.code != 1 {
 					t.Errorf("exit %d, stderr %q (-want +got):\n%s", r.code, r.err, diff)
@@ -231,7 +231,7 @@ func TestCheckNamesFaultAndFixOnBrokenHosts(t *testing.T) {
 				if undo == "" {
 					undo = "/root/setup.sh"
 				}
-				must(t, h, undo)
+				h.Must(t, undo)
 				wantGreen(t, w.check(t, h))
 			})
 		}

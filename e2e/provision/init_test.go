@@ -37,7 +37,7 @@ func TestAHostOfTheFirstPolicyJoinsItsClusterAndNoOther(t *testing.T) {
 	}
 	h := w.bare(t, nil)
 	put(t, h, "/root/setup.sh", []byte(w.provision(t, flags...)), 0o700)
-	must(t, h, "/root/setup.sh && mkdir /root/w/keys")
+	h.Must(t, "/root/setup.sh && mkdir /root/w/keys")
 	for _, name := range []string{"trust-policy.yaml", "root.pub"} {
 		put(t, h, "/root/w/keys/"+name, []byte(w.read(t, "keys/"+name)), 0o644)
 	}
