@@ -159,11 +159,14 @@ func contains(t *testing.T, text string, words ...string) {
 // docs/operations/migration.md. Where a stage is meant to stop or to allow something, it is tried.
 func TestTheMigrationGuide(t *testing.T) {
 	m := newMigration(t)
+	m.cluster(t)
+	m.journal(t)
 	bare := plain(t, "leave", "#!/bin/sh\ntrue\n", m.signer)
 
 	m.Follow(t, "Before the first host", 0)
 	out := m.Follow(t, "Before the first host", 1)
 	contains(t, out, "verified: SSHJoinProfile/tls-bootstrap", "excused: SSHHost/host-1")
+	contains(t, m.FollowInTime(t, "Before the first host", 2), "trustpolicy.hostwarrant.dev/cluster serverside-applied", "sshjoinprofile.karpenter.dklesev.github.io/tls-bootstrap serverside-applied")
 	first := readProfile(t, read(t, filepath.Join(m.Dir, "profile.yaml")))
 	m.rawWorks(t, first)
 
@@ -174,6 +177,9 @@ func TestTheMigrationGuide(t *testing.T) {
 	}
 	contains(t, m.Follow(t, "From raw to optional", 2), "verified: SSHHost/host-1")
 	m.shownKeyIsFirst(t)
+	contains(t, m.storedMode(t), "root Raw")
+	contains(t, m.FollowInTime(t, "From raw to optional", 3), "secret/host-1-ssh created")
+	contains(t, m.storedMode(t), "kpssh Verified")
 	m.ends(t, first, "install", 0)
 	m.ends(t, first, "join", 0)
 	m.ends(t, bare, "leave", 0)
@@ -181,7 +187,8 @@ func TestTheMigrationGuide(t *testing.T) {
 	m.ends(t, second, "join", 0)
 	m.ends(t, first, "join", 20)
 
-	contains(t, m.Follow(t, "From optional to required", 0), "as trust policy 1 says")
+	m.bareRuns(t, 1)
+	contains(t, m.Follow(t, "From optional to required", 1), "as trust policy 1 says")
 	m.ends(t, second, "join", 0)
 	m.ends(t, bare, "leave", 14)
 
@@ -195,7 +202,20 @@ func TestTheMigrationGuide(t *testing.T) {
 	m.ends(t, first, "join", 20) // the mark is still there
 
 	m.backToRaw(t, first)
+	contains(t, m.Follow(t, "Which signers get kpssh", 0), "verified: TrustPolicy/cluster", "verified: SSHJoinProfile/tls-bootstrap")
 	m.Page.AllUsed(t)
+}
+
+// bareRuns counts the runs without a warrant that the guide's search of the journal finds.
+func (m *migration) bareRuns(t *testing.T, want int) {
+	t.Helper()
+	search := strings.TrimSpace(m.Page.Block(t, "From optional to required", 0))
+	if found := m.Run(t, search+" || :"); strings.Count(found, "\n") != want {
+		t.Errorf("want %d runs without a warrant, found %q", want, found)
+	}
+	if all := m.Run(t, "ssh root@host-1 'journalctl -t kpssh-shim'"); strings.Count(all, " profile=tls-bootstrap ") == 0 {
+		t.Errorf("the journal has no run with a warrant: %q", all)
+	}
 }
 
 // TestAHostWithItsShimGoesTheSameWay sets a host up as one that has karpenter-provider-ssh's shim: an
@@ -271,16 +291,20 @@ func (m *migration) backToRaw(t *testing.T, p client.Profile) {
 	if digest == nil {
 		t.Fatalf("inspect prints %s", printed)
 	}
-	if text := read(t, filepath.Join(m.Dir, "host-1.yaml")); text != m.raw {
+	text := read(t, filepath.Join(m.Dir, "host-1.yaml"))
+	if strings.Replace(text, "  trustedSigners: []\n", "", 1) != m.raw {
 		t.Errorf("the object is not as it was: %s", text)
 	}
+	m.raw = text
 	m.downgradeIs(t, verified, decision.ModeDowngrade)
 	m.writePolicy(t, 2, fmt.Sprintf("waivers:\n- {kind: SSHHost, name: host-1, digest: %q, expires: %q, reason: back to Raw}\n",
 		digest[1], time.Now().UTC().Add(10*24*time.Hour).Format(time.RFC3339)))
 	contains(t, m.Follow(t, "Back to raw", 1), "excused: SSHHost/host-1")
 	m.downgradeIs(t, verified, decision.Waived)
+	m.FollowInTime(t, "Back to raw", 2)
+	contains(t, m.storedMode(t), "root Raw")
 
-	m.Follow(t, "Back to raw", 2)
+	m.Follow(t, "Back to raw", 3)
 	m.rawWorks(t, p)
 	if _, err := m.theirs(t, m.host).Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "unable to authenticate") {
 		t.Errorf("the login key still opens something: %v", err)
