@@ -39,7 +39,8 @@ func TestVerifyWarnsOfWhatUpstreamsShimDoesNotHold(t *testing.T) {
 			scoped + "revoked: {signers: [\"" + w.alice.Fingerprint + "\"]}\n", w.signedBy(w.bob, good), nil, nil,
 		},
 		"two for a phase": {
-			strings.Replace(testkit.PolicyDocument(w.alice, w.bob), "thresholds: {}", "thresholds: {join: 2}", 1), both, []string{"join" + unheld},
+			strings.Replace(testkit.PolicyDocument(w.alice, w.bob), "thresholds: {}", "thresholds: {join: 2}", 1), both,
+			[]string{"join" + unheld},
 			[]string{"join needs 2 signers: karpenter-provider-ssh's shim is content with one"},
 		},
 		"a certificate of an authority for some": {certified, byCertificate, []string{"install" + unheld, "join" + unheld, "leave" + unheld}, []string{scope("ca")}},

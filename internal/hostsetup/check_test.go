@@ -192,7 +192,8 @@ func TestFindingsOfOneFact(t *testing.T) {
 		"a setting that is missing":   {"sshd permittty", nil, []string{`sshd: says "permittty nothing" for kpssh`}},
 		"a configuration that was read as it was written": {"", []string{"changed 1700000000.000000005 " + sshdPath}, nil},
 		"a configuration that changed after it was read": {
-			"", []string{"changed 1700000000.000000004 /etc/ssh/sshd_config", "changed 1700000000.000000006 " + sshdPath, "changed 1700000000.000000006 /etc/ssh/sshd_config.d"},
+			"",
+			[]string{"changed 1700000000.000000004 /etc/ssh/sshd_config", "changed 1700000000.000000006 " + sshdPath, "changed 1700000000.000000006 /etc/ssh/sshd_config.d"},
 			[]string{"sshd: has not read " + sshdPath + " since that changed, and goes by what was there before; fix: systemctl reload ssh || kill -HUP $(cat /run/sshd.pid)"},
 		},
 		"a file that is missing": {"entry 81a4 0 0 " + clusterPath, nil, []string{clusterPath + ": is missing"}},
