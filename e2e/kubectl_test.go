@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // kubectl runs kubectl as the administrator: the checks hold for everyone.
@@ -73,13 +74,7 @@ func (i *installation) deleted(t *testing.T, args ...string) {
 // eventually polls until done says so.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(stepLimit)
-	for !done() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %s for %s", stepLimit, what)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	testkit.Eventually(t, stepLimit, what, done)
 }
 
 // get fetches a page of a health server.

@@ -22,7 +22,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
-	"github.com/hostwarrant/hostwarrant/relay/transport"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -292,21 +291,4 @@ func value(n *int32) int32 {
 		return -1
 	}
 	return *n
-}
-
-// target is a host as the relay's own transport reaches it, for what a relay
-// never sends.
-func (w *courierWorld) target(t *testing.T, h *lab.Host) transport.Target {
-	t.Helper()
-	login, err := transport.ParseLoginKey(w.login.PEM)
-	must(t, err)
-	pin, err := transport.ParsePin([]byte(h.KnownHostLine()))
-	must(t, err)
-	return transport.Target{Address: h.SSHAddr(), User: "kpssh", Login: login, Pin: pin, Command: "/opt/kpssh/kpssh-shim"}
-}
-
-func courierLimits() transport.Limits {
-	l := transport.DefaultLimits()
-	l.Run = time.Minute
-	return l
 }

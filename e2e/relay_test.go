@@ -130,7 +130,7 @@ func (w *courierWorld) alteredOnTheWire(t *testing.T, h *lab.Host) {
 		id, err := envelope.NewRunID(rand.Reader)
 		must(t, err)
 		report, err := delivery.Deliver(t.Context(), delivery.Order{
-			Target: w.target(t, h), Limits: courierLimits(),
+			Target: h.Target(t, w.login.PEM), Limits: lab.RelayLimits(),
 			Envelope: envelope.Envelope{Phase: envelope.PhaseJoin, RunID: id, Params: []byte{}, Sig: []byte(p.Signatures[script.Join]), Script: []byte(text)},
 		}, func() error { return nil })
 		must(t, err)

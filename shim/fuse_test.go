@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/testkit"
 	"github.com/hostwarrant/hostwarrant/testkit/shimhost"
 )
 
@@ -119,7 +120,7 @@ func (n *diskNode) OpendirHandle(context.Context, uint32) (fs.FileHandle, uint32
 func mountDisk(t *testing.T) *disk {
 	t.Helper()
 	if _, err := os.Stat("/dev/fuse"); errors.Is(err, os.ErrNotExist) {
-		skip(t, "/dev/fuse is missing: modprobe fuse")
+		testkit.Missing(t, "/dev/fuse is missing: modprobe fuse")
 	}
 	d := &disk{}
 	const under = "/mnt/disk"

@@ -6,25 +6,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
-
-// strict says that a skip is a failure.
-func strict() bool {
-	return os.Getenv("REQUIRE_TOOLS") == "1" || os.Getenv("CI") == "true"
-}
-
-func skip(t *testing.T, reason string) {
-	t.Helper()
-	if strict() {
-		t.Fatalf("%s (REQUIRE_TOOLS or CI is set)", reason)
-	}
-	t.Skip(reason)
-}
 
 func needRootAndTools(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		skip(t, "the shim's tests mount in a namespace of their own and need root")
+		testkit.Missing(t, "the shim's tests mount in a namespace of their own and need root")
 	}
 	needTools(t, "unshare", "dash", "busybox", "bash", "ssh-keygen", "flock", "setsid", "sudo")
 }
@@ -33,7 +22,7 @@ func needTools(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
-			skip(t, tool+" is missing: apt-get install dash busybox-static bash openssh-server sudo util-linux shellcheck")
+			testkit.Missing(t, "%s is missing: apt-get install dash busybox-static bash openssh-server sudo util-linux shellcheck", tool)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // caseDeadline bounds one case. The slowest waits about 5 s on an idle machine.
@@ -74,7 +76,7 @@ func runCase(t *testing.T, fixtures, shell string, c shellCase) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	if reason, skipped := strings.CutPrefix(strings.TrimSpace(out.String()), "SKIP: "); skipped {
-		skip(t, reason)
+		testkit.Missing(t, "%s", reason)
 	}
 	if err != nil {
 		t.Errorf("%s in %s: %v\n%s", c.name, c.file, err, out.String())

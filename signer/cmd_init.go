@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,8 +21,12 @@ import (
 // policyTerm is how long the first policy is good for.
 const policyTerm = 90 * 24 * time.Hour
 
+type initOptions struct {
+	clusters, authorities, namespaces []string
+}
+
 func (c *cli) initCommand() *cobra.Command {
-	var clusters, namespaces []string
+	var o initOptions
 	cmd := &cobra.Command{
 		Use:   "init DIR",
 		Short: "Make keys and a signed trust policy to start with",
@@ -34,18 +37,28 @@ things out. Keep the root of a real cluster offline, and better on a FIDO2 token
 The policy is for any cluster unless --cluster names some, is good for 90 days, enforces, wants one signature and a
 warrant in each phase, and allows hosts with user kpssh, port 22 and the shim at /opt/kpssh/kpssh-shim: those of class
 default, in the namespace default unless --namespace names others, with any profile and under any node name. A new host
-takes any serial of a profile as its first.`,
+takes any serial of a profile as its first.
+
+To set hosts up, the policy must pin the cluster that they may join: by the URL of its API server and, with --cluster-ca,
+by its CA. FILE is the bundle that node classes carry as caBundle, byte for byte: the decoded certificate-authority-data
+of a kubeconfig.`,
 		Example: `  hostwarrant init keys
-  hostwarrant init keys --cluster prod-1=https://10.0.0.5:6443`,
+  hostwarrant init keys --cluster prod-1=https://10.0.0.5:6443
+  hostwarrant init keys --cluster prod-1=https://10.0.0.5:6443 --cluster-ca prod-1=ca.crt`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return c.init(args[0], clusters, namespaces) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.init(args[0], o) },
 	}
-	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "cluster id, with the URL of its API server if given: ID[=URL] (may be repeated; default any)")
-	cmd.Flags().StringArrayVarP(&namespaces, "namespace", "n", []string{"default"}, "namespace that may hold hosts (may be repeated)")
+	cmd.Flags().StringArrayVar(&o.clusters, "cluster", nil, "cluster id, with the URL of its API server if given: ID[=URL] (may be repeated; default any)")
+	cmd.Flags().StringArrayVar(&o.authorities, "cluster-ca", nil, "file with the CA certificates of such a cluster in PEM: ID=FILE (may be repeated)")
+	cmd.Flags().StringArrayVarP(&o.namespaces, "namespace", "n", []string{"default"}, "namespace that may hold hosts (may be repeated)")
 	return cmd
 }
 
-func (c *cli) init(dir string, clusters, namespaces []string) error {
+func (c *cli) init(dir string, o initOptions) error {
+	clusters, err := readClusters(o.clusters, o.authorities)
+	if err != nil {
+		return err
+	}
 	root, err := keyring.Generate(c.rand, "hostwarrant root (for trying out, no passphrase)")
 	if err != nil {
 		return undecided(err)
@@ -55,7 +68,7 @@ func (c *cli) init(dir string, clusters, namespaces []string) error {
 		return undecided(err)
 	}
 	expires := c.now().UTC().Truncate(time.Second).Add(policyTerm)
-	policy, err := c.firstPolicy(root, signer, clusters, namespaces, expires)
+	policy, err := c.firstPolicy(root, signer, clusters, o.namespaces, expires)
 	if err != nil {
 		return err
 	}
@@ -79,7 +92,7 @@ func (c *cli) init(dir string, clusters, namespaces []string) error {
 		}
 		return undecided(err)
 	}
-	return c.explain(dir, root, signer, clusters, namespaces, expires)
+	return c.explain(dir, root, signer, clusters, o.namespaces, expires)
 }
 
 // newDirectory makes a directory, or takes an empty one.
@@ -98,8 +111,8 @@ func newDirectory(dir string) (made bool, err error) {
 }
 
 // firstPolicy writes the TrustPolicy object, signed by the new root.
-func (c *cli) firstPolicy(root, signer *keyring.Pair, clusters, namespaces []string, expires time.Time) ([]byte, error) {
-	names, id, err := clusterMap(clusters)
+func (c *cli) firstPolicy(root, signer *keyring.Pair, clusters namedClusters, namespaces []string, expires time.Time) ([]byte, error) {
+	names, err := clusters.yaml()
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +147,7 @@ joinProfiles:
 	}
 	// A cluster id that a policy cannot hold is found here, before anything is written.
 	s := trustpolicy.Signed{Document: []byte(document), Signatures: []string{string(signature)}}
-	if _, err := trustpolicy.Verify(s, roots, id, c.now()); err != nil {
+	if _, err := trustpolicy.Verify(s, roots, clusters.id(), c.now()); err != nil {
 		return nil, usage("%v", err)
 	}
 	return []byte(fmt.Sprintf("apiVersion: %s/v1alpha1\nkind: %s\nmetadata:\n  name: %s\nspec:\n  document: |\n%s  signatures:\n  - |\n%s",
@@ -160,48 +173,17 @@ func indentLines(text string, n int) string {
 	return b.String()
 }
 
-// clusterMap writes the clusters of the policy in flow style, and gives the id of the first.
-func clusterMap(clusters []string) (text, id string, err error) {
-	if len(clusters) == 0 {
-		return "{" + trustpolicy.AnyCluster + ": {}}", trustpolicy.AnyCluster, nil
-	}
-	type cluster struct {
-		Endpoints []string `json:"endpoints,omitempty"`
-	}
-	all := map[string]cluster{}
-	for _, c := range clusters {
-		name, url, given := strings.Cut(c, "=")
-		one := all[name]
-		if given {
-			one.Endpoints = append(one.Endpoints, url)
-		}
-		all[name] = one
-	}
-	first, _, _ := strings.Cut(clusters[0], "=")
-	out, err := json.Marshal(all)
-	if err != nil {
-		return "", "", usage("--cluster: %v", err)
-	}
-	return string(out), first, nil
-}
-
-func (c *cli) explain(dir string, root, signer *keyring.Pair, clusters, namespaces []string, expires time.Time) error {
-	scope, named := "any cluster (--cluster names some)", ""
-	if len(clusters) > 0 {
-		scope = strings.Join(clusters, ", ")
-		id, _, _ := strings.Cut(clusters[0], "=")
-		named = " --cluster " + id
-	}
+func (c *cli) explain(dir string, root, signer *keyring.Pair, clusters namedClusters, namespaces []string, expires time.Time) error {
 	text := fmt.Sprintf(`wrote %[1]s: root, root.pub, signer, signer.pub, trust-policy.yaml
 root    %[2]s  (no passphrase: for trying out)
 signer  %[3]s  (no passphrase: for trying out)
 policy  version 1, for %[4]s, mode enforce, good until %[5]s, one signature and a warrant in each phase
         hosts: user kpssh, port 22, shim /opt/kpssh/kpssh-shim, of class default in %[10]s,
         any profile, any node name; a new host takes any serial first
-next    hostwarrant sign -i profile.yaml --key %[6]s --serial 1 --target "class default"
+%[11]snext    hostwarrant sign -i profile.yaml --key %[6]s --serial 1 --target "class default"
         hostwarrant verify profile.yaml --policy %[7]s --root %[8]s%[9]s
         kubectl apply -f %[7]s
-`, dir, sshsig.Fingerprint(root.Signer.PublicKey()), sshsig.Fingerprint(signer.Signer.PublicKey()), scope, stamp(expires),
-		filepath.Join(dir, "signer"), filepath.Join(dir, "trust-policy.yaml"), filepath.Join(dir, "root.pub"), named, strings.Join(namespaces, ", "))
+`, dir, sshsig.Fingerprint(root.Signer.PublicKey()), sshsig.Fingerprint(signer.Signer.PublicKey()), clusters.scope(), stamp(expires),
+		filepath.Join(dir, "signer"), filepath.Join(dir, "trust-policy.yaml"), filepath.Join(dir, "root.pub"), clusters.flag(), strings.Join(namespaces, ", "), clusters.hosts())
 	return c.print([]byte(text))
 }

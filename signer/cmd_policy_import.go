@@ -149,7 +149,11 @@ func (c *cli) importDocument(p policyfile.Policy, o importOptions) ([]byte, erro
 	if err := checkClusters(o.clusters); err != nil {
 		return nil, err
 	}
-	clusters, _, err := clusterMap(o.clusters)
+	named, err := readClusters(o.clusters, nil)
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := named.yaml()
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 func (c *cli) verifyCommand() *cobra.Command {
 	var t trust
 	var policy, format, profile, namespace string
+	var forUpstreamShim bool
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
 		Short: "Say what the cluster would say about objects in files",
@@ -26,6 +27,9 @@ What a waiver, an unguarded profile or a raw host of the policy excuses is "excu
 PATH is a YAML or JSON file of one or more objects (lists too), "-" for stdin, or a directory: of such files at any
 depth, or of phase scripts with detached signatures (join.sh and join.sh.sig). Other kinds are named on stderr and
 skipped. Text that could be read in two ways (duplicate keys, aliases, anchors) is refused.
+
+Hosts with karpenter-provider-ssh's own shim take a script from any one signer of their list: --for-upstream-shim names
+where a profile, or a policy among the paths, relies on more than that.
 
 Where bytes were changed, put the signed source beside what a tool made of it: the first byte that differs is named.
 
@@ -46,6 +50,7 @@ Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, 
 			if err != nil {
 				return err
 			}
+			snapshot.ForUpstreamShim = forUpstreamShim
 			return c.verify(&judge{c: c, anchor: anchor, snapshot: snapshot, profile: profile, namespace: namespace}, paths, format)
 		},
 	}
@@ -54,6 +59,7 @@ Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, 
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, json or sarif")
 	cmd.Flags().StringVar(&profile, "profile", "", "profile name of a directory of scripts (default: the directory's own name)")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of objects that name none, as in kubectl")
+	cmd.Flags().BoolVar(&forUpstreamShim, "for-upstream-shim", false, "warn of what hosts with karpenter-provider-ssh's shim do not hold: scopes of signers, and thresholds")
 	required(cmd, "policy")
 	return cmd
 }

@@ -125,8 +125,13 @@ func TestTheInstallPagesCommandsRun(t *testing.T) {
 	if len(commands) < 5 || strings.Count(string(text), "hostwarrant policy") != len(commands)-1 {
 		t.Fatalf("the page has only these commands on lines of their own: %q", commands)
 	}
+	ca, err := testkit.ClusterCA() // kubectl's part
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(t.Context(), testkit.Tool(t, "bash"), "-euo", "pipefail", "-c", strings.Join(commands, "\n")+"\nssh-keygen -Q -f revoked_keys keys/signer.pub\ncat allowed_signers")
 	cmd.Dir = t.TempDir()
+	testkit.WriteFile(t, cmd.Dir, "ca.crt", ca)
 	cmd.Env = append(os.Environ(), "PATH="+programDir(t)+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "verified: TrustPolicy/cluster") || !strings.Contains(string(out), `namespaces="kpssh" ssh-ed25519 `) {

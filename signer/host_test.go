@@ -96,6 +96,39 @@ func TestHostProvisionRendersThreeForms(t *testing.T) {
 	}
 }
 
+// The first policy sets a host up once it pins the cluster: by endpoint and CA, and by nothing less.
+func TestHostProvisionTakesThePolicyOfInit(t *testing.T) {
+	w := newHostWorld(t)
+	ca, err := testkit.ClusterCA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := w.write("ca.crt", string(ca))
+	for name, c := range map[string]struct {
+		flags  []string
+		code   int
+		reason string
+	}{
+		"pinned":          {[]string{"--cluster", "prod-1=https://10.0.0.5:6443", "--cluster-ca", "prod-1=" + file}, exitDone, ""},
+		"without the CA":  {[]string{"--cluster", "prod-1=https://10.0.0.5:6443"}, exitRefused, "ClusterUnpinned"},
+		"without the URL": {[]string{"--cluster", "prod-1", "--cluster-ca", "prod-1=" + file}, exitRefused, "ClusterUnpinned"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys := filepath.Join(t.TempDir(), "keys")
+			if r := w.hostwarrant(append([]string{"init", keys}, c.flags...)...); r.code != exitDone || strings.Contains(r.out, "cannot be set up") != (c.code != exitDone) {
+				t.Fatalf("init: exit %d, %s%s", r.code, r.out, r.err)
+			}
+			r := w.hostwarrant("host", "provision", "--policy", filepath.Join(keys, "trust-policy.yaml"), "--root", filepath.Join(keys, "root.pub"),
+				"--cluster", "prod-1", "--class", "default", "--checksums", w.path("SHA256SUMS"), "--release-key", w.path("release.pub"))
+			if c.code != exitDone {
+				wantFailed(t, r, c.code, c.reason)
+			} else if r.code != exitDone || !strings.Contains(r.out, fmt.Sprintf("\nendpoint https://10.0.0.5:6443\nca-sha256 %x\n", sha256.Sum256(ca))) {
+				t.Errorf("exit %d, %s, %.200s", r.code, r.err, r.out)
+			}
+		})
+	}
+}
+
 func TestHostProvisionRefuses(t *testing.T) {
 	w := newHostWorld(t)
 	other := testkit.NewSigner(t, "ed25519")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/hostsetup"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/statement"
@@ -129,7 +130,12 @@ func (j *judge) raw(meta object.Meta, raw []byte) (decision.Decision, *object.Jo
 		if err != nil {
 			return decision.From(err).Denied(meta.Kind, meta.Name), nil
 		}
-		_, d := verify.TrustPolicy(j.anchor, j.snapshot.Policy, t, j.snapshot.Now)
+		p, d := verify.TrustPolicy(j.anchor, j.snapshot.Policy, t, j.snapshot.Now)
+		if d.Allowed() && j.snapshot.ForUpstreamShim {
+			for _, n := range hostsetup.UnheldByUpstreamShim(p) {
+				d.Warnings = append(d.Warnings, n.Text)
+			}
+		}
 		return d, nil
 	}
 	raw = j.filled(meta.Kind, j.placed(meta.Kind, raw))

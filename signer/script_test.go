@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: have,
-		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "waitfor": waitFor, "mode": mode, "replace": replace, "cosignkey": cosignKey, "skdummy": skDummy},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "waitfor": waitFor, "mode": mode, "replace": replace, "cosignkey": cosignKey, "cacertificate": caCertificate, "sumsin": sumsIn, "skdummy": skDummy},
 	})
 }
 
@@ -85,6 +85,23 @@ func cosignKey(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".key"), private, 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".pub"), public, 0o644))
+}
+
+// cacertificate makes FILE as a cluster has its CA: cacertificate FILE
+func caCertificate(ts *testscript.TestScript, _ bool, args []string) {
+	ca, err := testkit.ClusterCA()
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), ca, 0o644))
+}
+
+// sumsin wants each digest that sha256sum printed to stand in a file: sumsin SUMS FILE
+func sumsIn(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[1])
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		if digest := strings.Fields(line)[0]; !strings.Contains(text, `"`+digest+`"`) {
+			ts.Fatalf("%s does not hold %s", args[1], digest)
+		}
+	}
 }
 
 // exits runs a command and wants its exit code: exits 1 hostwarrant verify …

@@ -52,20 +52,15 @@ func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{began: time.Now(), roots: []testkit.Signer{key(t), key(t)}, signer: key(t)}
 	login := key(t)
-	loginKey, err := transport.ParseLoginKey(login.PEM)
-	must(t, err)
 	start := func(name string) host {
 		h := shared.Host(t, lab.HostOptions{
-			Name: name, RelayKey: login.PublicKey(), AllowedSigners: signerLine(f.signer) + "\n",
-			ShimConf: fmt.Sprintf("warrant=required\nclass=bm\nmax-validity=120d\nsigners-expire=%d\n", days(100)),
+			Name: name, RelayKey: login.PublicKey(), AllowedSigners: testkit.SignerLine(f.signer) + "\n", ShimConf: testkit.Settings("required", "bm", "120d", in(100)),
 			TrustFiles: map[string]string{
-				"revoked_keys": "# none\n", "cluster": "id prod-1\nendpoint https://10.0.0.5:6443\nca-sha256 " + strings.Repeat("0a", 32) + "\n",
-				"floors": profile + " 1\n", "root_signers": rootLine(f.roots[0]) + rootLine(f.roots[1]),
+				"revoked_keys": "# none\n", "cluster": testkit.ClusterFile("prod-1", "https://10.0.0.5:6443", []byte("CA")),
+				"floors": profile + " 1\n", "root_signers": testkit.RootSigners(f.roots...),
 			},
 		})
-		pin, err := transport.ParsePin([]byte(h.KnownHostLine()))
-		must(t, err)
-		return host{name, transport.Target{Address: h.SSHAddr(), User: "kpssh", Login: loginKey, Pin: pin, Command: "/opt/kpssh/kpssh-shim"}}
+		return host{name, h.Target(t, login.PEM)}
 	}
 	f.a, f.b, f.c = start("host-a"), start("host-b"), start("host-c")
 	return f
@@ -76,15 +71,8 @@ func key(t *testing.T) testkit.Signer {
 	return testkit.NewSigner(t, "ed25519")
 }
 
-func signerLine(s testkit.Signer) string {
-	return `install@*,join@*,leave@*,uninstall@* namespaces="kpssh" ` + s.Line
-}
-
-func rootLine(s testkit.Signer) string {
-	return `root namespaces="hostwarrant-statement" ` + s.Line + "\n"
-}
-
-func days(n int) int64 { return time.Now().Add(time.Duration(n) * 24 * time.Hour).Unix() }
+// in is a time so many days from now.
+func in(days int) time.Time { return time.Now().Add(time.Duration(days) * 24 * time.Hour) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -114,9 +102,9 @@ func sign(t *testing.T, head, body string, roots ...testkit.Signer) statement.Si
 // signers says who may sign from now on.
 func (f *fleet) signers(t *testing.T, serial int, who ...testkit.Signer) statement.Signed {
 	t.Helper()
-	body := fmt.Sprintf("expires %d\nmax-validity 120d\nthreshold install 1\nthreshold join 1\nthreshold leave 1\nthreshold uninstall 1\n", days(100))
+	body := fmt.Sprintf("expires %d\nmax-validity 120d\nthreshold install 1\nthreshold join 1\nthreshold leave 1\nthreshold uninstall 1\n", in(100).Unix())
 	for _, s := range who {
-		body += "signer " + signerLine(s) + "\n"
+		body += "signer " + testkit.SignerLine(s) + "\n"
 	}
 	return sign(t, head(statement.KindSigners, serial), body, f.roots...)
 }
@@ -145,7 +133,7 @@ func successors(t *testing.T, version int, next []testkit.Signer, by ...testkit.
 // tell delivers statements in one connection and gives the results, one word each.
 func tell(t *testing.T, h host, statements ...statement.Signed) string {
 	t.Helper()
-	reports, err := delivery.DeliverStatements(t.Context(), h.target, limits(), statements)
+	reports, err := delivery.DeliverStatements(t.Context(), h.target, lab.RelayLimits(), statements)
 	must(t, err)
 	return words(reports)
 }
@@ -166,12 +154,6 @@ func told(t *testing.T, hosts []host, want string, statements ...statement.Signe
 			t.Fatalf("%s answers %q, want %q", h.name, got, want)
 		}
 	}
-}
-
-func limits() transport.Limits {
-	l := transport.DefaultLimits()
-	l.Run = time.Minute
-	return l
 }
 
 // leave is a phase script at a serial, with the same bytes each time.
@@ -211,7 +193,7 @@ func run(t *testing.T, h host, o envelope.Envelope, statements ...statement.Sign
 	var err error
 	o.RunID, err = envelope.NewRunID(rand.Reader)
 	must(t, err)
-	r, err := delivery.Deliver(t.Context(), delivery.Order{Target: h.target, Limits: limits(), Statements: statements, Envelope: o}, func() error { return nil })
+	r, err := delivery.Deliver(t.Context(), delivery.Order{Target: h.target, Limits: lab.RelayLimits(), Statements: statements, Envelope: o}, func() error { return nil })
 	must(t, err)
 	return r
 }
@@ -245,7 +227,7 @@ func knows(t *testing.T, hosts []host, want ...string) {
 		text, err := envelope.Envelope{Phase: envelope.PhaseProve, Params: params}.Encode()
 		must(t, err)
 		var out, errs strings.Builder
-		code, err := transport.Run(t.Context(), h.target, limits(), text, &out, &errs, func() error { return nil })
+		code, err := transport.Run(t.Context(), h.target, lab.RelayLimits(), text, &out, &errs, func() error { return nil })
 		must(t, err)
 		if code != 0 {
 			t.Fatalf("%s: prove ends with %d: %s", h.name, code, errs.String())

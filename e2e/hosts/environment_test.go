@@ -5,8 +5,11 @@ package hosts
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // TestNoParameterSteersTheShell: names that a shell, the loader or a function table would take up.
@@ -183,7 +186,7 @@ func TestNoUserSeesATokenInAnyProcess(t *testing.T) {
 	go func() { done <- w.exec(t, "", "sh", "-c", look("/proc/[0-9]*/cmdline")) }()
 	go func() { done <- w.user(t, "", look("/proc/[0-9]*/cmdline /proc/[0-9]*/environ")) }()
 	go func() { done <- w.send(t, o.text()) }()
-	eventually(t, "run", func() bool { return w.read(t, ranFile) != "" })
+	testkit.Eventually(t, time.Minute, "run", func() bool { return w.read(t, ranFile) != "" })
 	holders := w.root(t, "grep -alf /tmp/pattern /proc/[0-9]*/environ 2>/dev/null | wc -l")
 	w.root(t, "touch /root/go /tmp/stop")
 	for range 3 {

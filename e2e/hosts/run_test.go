@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // waiting is a body that says who runs it and waits to be let go.
@@ -23,7 +24,7 @@ func (w *world) start(t *testing.T, o order) <-chan answer {
 	w.root(t, "rm -f /root/go /root/shim /root/script")
 	done := make(chan answer, 1)
 	go func() { done <- w.send(t, o.text()) }()
-	eventually(t, "script", func() bool { return w.read(t, "/root/script") != "" })
+	testkit.Eventually(t, time.Minute, "script", func() bool { return w.read(t, "/root/script") != "" })
 	w.settled(t)
 	return done
 }
@@ -32,7 +33,7 @@ func (w *world) start(t *testing.T, o order) <-chan answer {
 func (w *world) settled(t *testing.T) {
 	t.Helper()
 	last, since := w.image(t), time.Now()
-	eventually(t, "quiet on the host", func() bool {
+	testkit.Eventually(t, time.Minute, "quiet on the host", func() bool {
 		if now := w.image(t); !maps.Equal(now, last) {
 			last, since = now, time.Now()
 		}
@@ -127,7 +128,7 @@ func TestAKilledShimDoesNotFreeTheHost(t *testing.T) {
 		t.Errorf("outcome %+v, want running", got)
 	}
 	w.root(t, "touch /root/go")
-	eventually(t, "end of the script", func() bool { return w.root(t, "kill -0 $(cat /root/script) 2>/dev/null || echo over") == "over\n" })
+	testkit.Eventually(t, time.Minute, "end of the script", func() bool { return w.root(t, "kill -0 $(cat /root/script) 2>/dev/null || echo over") == "over\n" })
 	w.runs(t, second)
 	if got := w.outcome(t, first.runID); got.State != envelope.OutcomeEnded || got.Code != envelope.Unknown {
 		t.Errorf("outcome %+v, want ended with an unknown code", got)
@@ -154,10 +155,10 @@ func TestACallerThatHangsUpDoesNotStopTheScript(t *testing.T) {
 	must(t, err)
 	s.Stdin = strings.NewReader(o.text())
 	must(t, s.Shell())
-	eventually(t, "script", func() bool { return w.read(t, "/root/script") != "" })
+	testkit.Eventually(t, time.Minute, "script", func() bool { return w.read(t, "/root/script") != "" })
 	must(t, caller.conn.Close())
 	w.root(t, "touch /root/go")
-	eventually(t, "recorded end", func() bool { return w.outcome(t, o.runID).State == envelope.OutcomeEnded })
+	testkit.Eventually(t, time.Minute, "recorded end", func() bool { return w.outcome(t, o.runID).State == envelope.OutcomeEnded })
 	if got := w.outcome(t, o.runID); got.Code != 10 || got.Exit != 7 {
 		t.Errorf("outcome %+v, want 10 and 7", got)
 	}

@@ -105,7 +105,7 @@ func TestAStatementNeedsItsRoots(t *testing.T) {
 	for name, trust := range map[string]map[string]string{
 		"no root_signers":           {"root_signers": ""},
 		"root_signers of nobody":    {"root_signers": "# nobody\n"},
-		"roots for scripts":         {"root_signers": strings.ReplaceAll(rootLines(w.roots[:]...), statement.Namespace, "kpssh")},
+		"roots for scripts":         {"root_signers": strings.ReplaceAll(testkit.RootSigners(w.roots[:]...), statement.Namespace, "kpssh")},
 		"a root listed as a signer": {"root_signers": "", "allowed_signers": "root namespaces=\"hostwarrant-statement\" " + a.Line + "\n"},
 		"the default, which is all": {"shim.conf": strings.Replace(w.conf(""), "root-threshold=2\n", "", 1)},
 		"root_signers others write": nil,
@@ -198,7 +198,7 @@ func TestStatementsAtOnce(t *testing.T) {
 func (w *world) signers(n int64, by ...testkit.Signer) *statement.Signers {
 	s := &statement.Signers{Expires: w.began.Add(days(40)).Unix() + n, MaxValidityDays: 60, Thresholds: [4]int{1, 1, 1, 1}}
 	for _, key := range by {
-		s.Lines = append(s.Lines, "install@*,join@*,leave@*,uninstall@* namespaces=\"kpssh\" "+key.Line)
+		s.Lines = append(s.Lines, testkit.SignerLine(key))
 	}
 	return s
 }

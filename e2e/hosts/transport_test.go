@@ -223,7 +223,7 @@ func TestForwardedPortsLeadNowhere(t *testing.T) {
 func throughPort(t *testing.T, port string, hello []byte) string {
 	t.Helper()
 	var conn net.Conn
-	eventually(t, "port of the client's", func() bool {
+	testkit.Eventually(t, time.Minute, "port of the client's", func() bool {
 		var err error
 		conn, err = net.Dial("tcp", "127.0.0.1:"+port)
 		return err == nil
@@ -411,9 +411,9 @@ func TestAConnectionThatIsCutRunsNothing(t *testing.T) {
 			must(t, s.Shell())
 			_, err = io.WriteString(stdin, text[:at])
 			must(t, err)
-			eventually(t, "shim that reads", func() bool { return w.root(t, "pgrep -xc head || :") != "0\n" })
+			testkit.Eventually(t, time.Minute, "shim that reads", func() bool { return w.root(t, "pgrep -xc head || :") != "0\n" })
 			must(t, conn.Close())
-			eventually(t, "end of the shim", func() bool { return w.root(t, "pgrep -fc /opt/kpssh/kpssh-shi[m] || :") == "0\n" })
+			testkit.Eventually(t, time.Minute, "end of the shim", func() bool { return w.root(t, "pgrep -fc /opt/kpssh/kpssh-shi[m] || :") == "0\n" })
 			w.unchanged(t, before)
 		})
 	}

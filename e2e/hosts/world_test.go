@@ -5,9 +5,7 @@ package hosts
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -109,28 +107,19 @@ const (
 
 // trust is the honest content of /etc/kpssh, by name.
 func (w *world) trust() map[string]string {
-	const everything = "install@*,join@*,leave@*,uninstall@* namespaces=\"kpssh\" "
 	return map[string]string{
-		"allowed_signers": everything + w.alice.Line + "\n" + everything + w.bob.Line + "\n" + everything + w.rita.Line + "\n",
+		"allowed_signers": testkit.SignerLine(w.alice) + "\n" + testkit.SignerLine(w.bob) + "\n" + testkit.SignerLine(w.rita) + "\n",
 		"revoked_keys":    w.rita.Line + "\n",
 		"shim.conf":       w.conf(""),
-		"cluster":         fmt.Sprintf("id lab\nendpoint %s\nca-sha256 %x\n", clusterEndpoint, sha256.Sum256([]byte(clusterCA))),
+		"cluster":         testkit.ClusterFile("lab", clusterEndpoint, []byte(clusterCA)),
 		"floors":          "tls-* 1\n",
-		"root_signers":    rootLines(w.roots[:]...),
+		"root_signers":    testkit.RootSigners(w.roots[:]...),
 	}
-}
-
-func rootLines(roots ...testkit.Signer) string {
-	var lines strings.Builder
-	for _, root := range roots {
-		lines.WriteString("root namespaces=\"hostwarrant-statement\" " + root.Line + "\n")
-	}
-	return lines.String()
 }
 
 // conf is shim.conf as hosts are set up, with further lines.
 func (w *world) conf(more string) string {
-	return fmt.Sprintf("warrant=required\nclass=bm\nmax-validity=90d\nroot-threshold=2\nsigners-expire=%d\n%s", w.began.Add(days(60)).Unix(), more)
+	return testkit.Settings("required", "bm", "90d", w.began.Add(days(60)), "root-threshold=2") + more
 }
 
 // reset gives the host the honest trust files with some of them replaced (an empty one is missing), an empty state,
@@ -169,11 +158,7 @@ func (w *world) read(t *testing.T, path string) string {
 // root runs a shell command as the host's root, which must succeed.
 func (w *world) root(t *testing.T, command string) string {
 	t.Helper()
-	got := w.exec(t, "", "sh", "-c", command)
-	if got.code != 0 {
-		t.Fatalf("on the host %q answered %d: %s", command, got.code, got.stderr)
-	}
-	return got.stdout
+	return w.host.Must(t, command)
 }
 
 // user runs a shell command as kpssh: what somebody who has taken over the account could do.
@@ -314,19 +299,6 @@ func (w *world) runs(t *testing.T, o order) answer {
 		t.Fatalf("what ran left %q, want %q", ran, o.mark)
 	}
 	return got
-}
-
-// eventually waits for a condition on the host.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); <-tick.C {
-		if holds() {
-			return
-		}
-	}
-	t.Fatalf("after a minute there is still no %s", what)
 }
 
 func must(t testing.TB, err error) {

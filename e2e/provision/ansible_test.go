@@ -80,7 +80,7 @@ func TestTheAnsibleRoleMakesAPoolHostOfAnEmptyOne(t *testing.T) {
 	if changed, failed, out := p.play("--check", "setup.yml"); failed || changed == "0" {
 		t.Errorf("a dry run: %s changed\n%s", changed, out)
 	}
-	must(t, h, "! test -e /etc/kpssh && ! getent passwd kpssh")
+	h.Must(t, "! test -e /etc/kpssh && ! getent passwd kpssh")
 	if changed, failed, out := p.play("setup.yml"); failed || changed == "0" {
 		t.Fatalf("the first run: %s changed\n%s", changed, out)
 	}
@@ -89,31 +89,31 @@ func TestTheAnsibleRoleMakesAPoolHostOfAnEmptyOne(t *testing.T) {
 		t.Errorf("probe over ssh: %+v", r)
 	}
 	put(t, h, "/root/setup.sh", []byte(w.provision(t, w.flags(t, w.dir)...)), 0o700)
-	if out := must(t, h, "/root/setup.sh"); !strings.HasPrefix(out, "hostwarrant: nothing to change: ") {
+	if out := h.Must(t, "/root/setup.sh"); !strings.HasPrefix(out, "hostwarrant: nothing to change: ") {
 		t.Errorf("the script sees it otherwise:\n%s", out)
 	}
-	must(t, h, "mkdir -m 700 /var/lib/hostwarrant/statements && echo x >/var/lib/hostwarrant/statements/floor && echo 'web-* 9' >/etc/kpssh/floors")
-	before := must(t, h, listing)
+	h.Must(t, "mkdir -m 700 /var/lib/hostwarrant/statements && echo x >/var/lib/hostwarrant/statements/floor && echo 'web-* 9' >/etc/kpssh/floors")
+	before := h.Must(t, listing)
 	if changed, failed, out := p.play("setup.yml"); failed || changed != "0" {
 		t.Errorf("the second run: %s changed\n%s", changed, out)
 	}
-	if diff := cmp.Diff(before, must(t, h, listing)); diff != "" {
+	if diff := cmp.Diff(before, h.Must(t, listing)); diff != "" {
 		t.Errorf("the second run changed something all the same:\n%s", diff)
 	}
 
 	if changed, failed, out := p.play("remove.yml"); failed || changed == "0" {
 		t.Errorf("removing: %s changed\n%s", changed, out)
 	}
-	must(t, h, "! test -e /etc/kpssh && ! test -e /opt/kpssh && ! test -e /var/lib/hostwarrant && ! getent passwd kpssh && ! test -e /etc/sudoers.d/kpssh && ! test -e /etc/ssh/sshd_config.d/kpssh.conf && sshd -t")
+	h.Must(t, "! test -e /etc/kpssh && ! test -e /opt/kpssh && ! test -e /var/lib/hostwarrant && ! getent passwd kpssh && ! test -e /etc/sudoers.d/kpssh && ! test -e /etc/ssh/sshd_config.d/kpssh.conf && sshd -t")
 }
 
 func TestTheAnsibleRoleStopsBeforeItDoesHarm(t *testing.T) {
 	w := newWorld(t)
 	h := w.bare(t, nil)
 	p := w.playbook(t, h)
-	must(t, h, "printf 'Match User kpssh\\nPermitTTY yes\\nMatch all\\n' >/etc/ssh/sshd_config.d/10-mine.conf")
+	h.Must(t, "printf 'Match User kpssh\\nPermitTTY yes\\nMatch all\\n' >/etc/ssh/sshd_config.d/10-mine.conf")
 	if _, failed, out := p.play("setup.yml"); !failed || !strings.Contains(out, "sshd does not say for kpssh: permittty no; /etc/ssh/sshd_config.d/kpssh.conf is as it was") {
 		t.Errorf("failed: %v\n%s", failed, out)
 	}
-	must(t, h, "! test -e /etc/ssh/sshd_config.d/kpssh.conf && ! test -e /etc/kpssh/authorized_keys && sshd -t && test $(ls /etc/ssh/sshd_config.d | wc -l) = 1")
+	h.Must(t, "! test -e /etc/ssh/sshd_config.d/kpssh.conf && ! test -e /etc/kpssh/authorized_keys && sshd -t && test $(ls /etc/ssh/sshd_config.d | wc -l) = 1")
 }

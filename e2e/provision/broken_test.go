@@ -23,6 +23,18 @@ type broken struct {
 // again ends the lines whose fix is to set the host up again.
 const again = "; fix: set the host up again (hostwarrant host provision … -o setup.sh, then sh setup.sh there as root)"
 
+// nextTick waits until a file that changes now is newer than the pid file: the clock of files is a coarse one.
+const nextTick = "until touch /root/tick && [ /root/tick -nt /run/sshd.pid ]; do :; done"
+
+// reload is the fix for an sshd that goes by older files; then it waits for the pid file that sshd writes anew.
+const reload = `before=$(stat -c '%i %z' /run/sshd.pid); systemctl reload ssh 2>/dev/null || kill -HUP $(cat /run/sshd.pid)
+until [ -s /run/sshd.pid ] && [ "$(stat -c '%i %z' /run/sshd.pid)" != "$before" ]; do sleep 0.01; done; ` + nextTick
+
+// unread is the line for an sshd that has not read a part of its configuration.
+func unread(path string) string {
+	return "sshd: has not read " + path + " since that changed, and goes by what was there before; fix: systemctl reload ssh || kill -HUP $(cat /run/sshd.pid)"
+}
+
 // brokenHosts are those of the table below whose fault is in what the setup puts there.
 func brokenHosts() map[string]broken {
 	return map[string]broken{
@@ -95,15 +107,21 @@ func brokenPrograms() map[string]broken {
 			"printf 'Match User kpssh\\nPermitTTY yes\\nAcceptEnv LD_*\\nMatch all\\n' >" + sshd + "10-mine.conf", []string{
 				`sshd: says "permittty yes" for kpssh from ADDR, not "permittty no"` + shows("permittty"),
 				`sshd: says "acceptenv LD_*" for kpssh from ADDR, not "acceptenv KPSSH_NOTHING"` + shows("acceptenv"),
-			}, "rm " + sshd + "10-mine.conf",
+				unread(sshd + "10-mine.conf"),
+			}, "rm " + sshd + "10-mine.conf; " + reload,
+		},
+		"a Match block before ours that sshd still goes by": {
+			"printf 'Match User kpssh\\nPermitTTY yes\\nMatch all\\n' >" + sshd + "10-mine.conf; " + reload + "; rm " + sshd + "10-mine.conf",
+			[]string{unread(strings.TrimSuffix(sshd, "/"))},
+			reload,
 		},
 		"an environment of the user's": {
 			"sed -i '1i PermitUserEnvironment yes' /etc/ssh/sshd_config",
-			[]string{`sshd: says "permituserenvironment yes" for kpssh from ADDR, not "permituserenvironment no"` + shows("permituserenvironment")},
-			"sed -i 1d /etc/ssh/sshd_config",
+			[]string{`sshd: says "permituserenvironment yes" for kpssh from ADDR, not "permituserenvironment no"` + shows("permituserenvironment"), unread("/etc/ssh/sshd_config")},
+			"sed -i 1d /etc/ssh/sshd_config; " + reload,
 		},
 		"an sshd that cannot start": {
-			"echo Nonsense yes >" + sshd + "10-mine.conf", []string{"sshd: does not take its configuration: " + sshd + "10-mine.conf: line 1: Bad configuration option: Nonsense *; fix: sshd -t"}, "rm " + sshd + "10-mine.conf",
+			"echo Nonsense yes >" + sshd + "10-mine.conf", []string{"sshd: does not take its configuration: " + sshd + "10-mine.conf: line 1: Bad configuration option: Nonsense *; fix: sshd -t"}, "rm " + sshd + "10-mine.conf; " + reload,
 		},
 		"a rule for any argument": {
 			`sed -i 's/ ""$//' /etc/sudoers.d/kpssh`, []string{
@@ -197,7 +215,7 @@ func brokenStates() map[string]broken {
 func TestCheckNamesFaultAndFixOnBrokenHosts(t *testing.T) {
 	w := newWorld(t)
 	h := w.setUp(t)
-	must(t, h, "echo 1700000000 >"+state+"/time-floor") // of a host that ran something
+	h.Must(t, "echo 1700000000 >"+state+"/time-floor; "+nextTick) // of a host that ran something
 	address := shared.Lab(t).Addr().String()
 	count := 0
 	for _, table := range []map[string]broken{brokenHosts(), brokenPrograms(), brokenStates()} {
@@ -205,7 +223,7 @@ func TestCheckNamesFaultAndFixOnBrokenHosts(t *testing.T) {
 			b := table[name]
 			count++
 			t.Run(name, func(t *testing.T) {
-				must(t, h, b.fault)
+				h.Must(t, b.fault)
 				r := w.check(t, h)
 				if diff := cmp.Diff(b.want, matched(b.want, strings.ReplaceAll(r.out, address, "ADDR"))); diff != "" || r.code != 1 {
 					t.Errorf("exit %d, stderr %q (-want +got):\n%s", r.code, r.err, diff)
@@ -214,7 +232,7 @@ func TestCheckNamesFaultAndFixOnBrokenHosts(t *testing.T) {
 				if undo == "" {
 					undo = "/root/setup.sh"
 				}
-				must(t, h, undo)
+				h.Must(t, undo)
 				wantGreen(t, w.check(t, h))
 			})
 		}

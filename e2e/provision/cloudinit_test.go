@@ -55,7 +55,7 @@ func TestCloudInitRunsTheScript(t *testing.T) {
 	// What cloud-init does with it, without the rest of a boot.
 	h := w.bare(t, nil)
 	put(t, h, u.WriteFiles[0].Path, unpacked, 0o700)
-	must(t, h, strings.Join(u.Runcmd[0], " "))
+	h.Must(t, strings.Join(u.Runcmd[0], " "))
 	wantGreen(t, w.check(t, h))
 }
 

@@ -20,11 +20,15 @@ import (
 
 // envelope is what a controller sends (docs/spec/envelope.md).
 func envelope(phase, script, signature string) string {
-	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	if script == "" {
 		return fmt.Sprintf("kpssh-envelope: 1\nphase: %s\n", phase)
 	}
-	return fmt.Sprintf("kpssh-envelope: 1\nphase: %s\nparams-b64: \nsig-b64: %s\nscript-b64: %s\n", phase, b64(signature), b64(script))
+	return envelopeWith(phase, "", script, signature)
+}
+
+func envelopeWith(phase, params, script, signature string) string {
+	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	return fmt.Sprintf("kpssh-envelope: 1\nphase: %s\nparams-b64: %s\nsig-b64: %s\nscript-b64: %s\n", phase, b64(params), b64(signature), b64(script))
 }
 
 // listing is all of a setup on a host: owners, modes, contents, times of change, and the accounts.
@@ -38,7 +42,7 @@ func TestTheScriptMakesAPoolHostOfAnEmptyOne(t *testing.T) {
 		t.Errorf("before the setup: exit %d, %s%s", r.code, r.out, r.err)
 	}
 	put(t, h, "/root/setup.sh", []byte(w.provision(t, w.flags(t, w.dir)...)), 0o700)
-	first := must(t, h, "/root/setup.sh")
+	first := h.Must(t, "/root/setup.sh")
 	for _, says := range []string{"made /opt/kpssh", "made the account kpssh", "wrote /etc/sudoers.d/kpssh", "wrote /etc/ssh/sshd_config.d/kpssh.conf", "reloaded sshd, process ", "15 changes: this host is as trust policy 1 (sha256:"} {
 		if !strings.Contains(first, "hostwarrant: "+says) {
 			t.Errorf("the first run does not say %q:\n%s", says, first)
@@ -46,11 +50,11 @@ func TestTheScriptMakesAPoolHostOfAnEmptyOne(t *testing.T) {
 	}
 	wantGreen(t, w.check(t, h))
 
-	before := must(t, h, listing)
-	if second := must(t, h, "/root/setup.sh"); strings.Count(second, "\n") != 1 || !strings.HasPrefix(second, "hostwarrant: nothing to change: this host is as trust policy 1 (sha256:") {
+	before := h.Must(t, listing)
+	if second := h.Must(t, "/root/setup.sh"); strings.Count(second, "\n") != 1 || !strings.HasPrefix(second, "hostwarrant: nothing to change: this host is as trust policy 1 (sha256:") {
 		t.Errorf("the second run says\n%s", second)
 	}
-	if after := must(t, h, listing); after != before {
+	if after := h.Must(t, listing); after != before {
 		t.Errorf("the second run changed something:\n%s\n%s", before, after)
 	}
 
@@ -70,7 +74,7 @@ func TestTheScriptMakesAPoolHostOfAnEmptyOne(t *testing.T) {
 func TestCheckOverSSH(t *testing.T) {
 	w := newWorld(t)
 	h := w.setUp(t)
-	must(t, h, "useradd --create-home admin && mkdir -m 700 /home/admin/.ssh && cp /root/.ssh/authorized_keys /home/admin/.ssh/ && chown -R admin: /home/admin/.ssh")
+	h.Must(t, "useradd --create-home admin && mkdir -m 700 /home/admin/.ssh && cp /root/.ssh/authorized_keys /home/admin/.ssh/ && chown -R admin: /home/admin/.ssh")
 	testkit.WriteFile(t, w.dir, "login", w.login.PEM)
 	if err := os.Chmod(filepath.Join(w.dir, "login"), 0o600); err != nil {
 		t.Fatal(err)
@@ -81,18 +85,18 @@ func TestCheckOverSSH(t *testing.T) {
 	check := func(user string, more ...string) result {
 		return w.hostwarrant(t, append(append([]string{"host", "check"}, append(w.flags(t, w.dir), "--ssh", user+"@"+h.Addr.String(), "--ssh-config", config)...), more...)...)
 	}
-	before := must(t, h, listing)
+	before := h.Must(t, listing)
 	wantGreen(t, check("root"))
 	if r := check("admin"); r.code != 3 || !strings.Contains(r.err, "asking the host: exit status 1: sudo: a password is required") {
 		t.Errorf("as a user who may not: %+v", r)
 	}
-	must(t, h, "echo 'admin ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/admin && chmod 440 /etc/sudoers.d/admin")
+	h.Must(t, "echo 'admin ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/admin && chmod 440 /etc/sudoers.d/admin")
 	wantGreen(t, check("admin"))
-	must(t, h, "rm /etc/sudoers.d/admin")
-	if after := must(t, h, listing); without(after, "/etc/sudoers.d") != without(before, "/etc/sudoers.d") {
+	h.Must(t, "rm /etc/sudoers.d/admin")
+	if after := h.Must(t, listing); without(after, "/etc/sudoers.d") != without(before, "/etc/sudoers.d") {
 		t.Errorf("looking changed something:\n%s\n%s", before, after)
 	}
-	must(t, h, "chmod 666 /etc/kpssh/floors")
+	h.Must(t, "chmod 666 /etc/kpssh/floors")
 	r := check("root", "-o", "json")
 	var found struct {
 		Host     string
@@ -168,14 +172,14 @@ func TestTheScriptStopsBeforeItDoesHarm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := w.bare(t, nil)
 			put(t, h, "/root/setup.sh", script, 0o700)
-			must(t, h, c.before)
+			h.Must(t, c.before)
 			if r := on(t, h, "/root/setup.sh"); r.code == 0 || !strings.Contains(r.err, c.wants) {
 				t.Errorf("exit %d, stdout %q, stderr %q", r.code, r.out, r.err)
 			}
 			if r := on(t, h, c.after); r.code != 0 {
 				t.Errorf("afterwards it does not hold that %s", c.after)
 			}
-			if out := must(t, h, "ls -d /run/hostwarrant.?????? 2>/dev/null || echo nothing"); out != "nothing\n" {
+			if out := h.Must(t, "ls -d /run/hostwarrant.?????? 2>/dev/null || echo nothing"); out != "nothing\n" {
 				t.Errorf("left behind: %s", out)
 			}
 		})
@@ -186,9 +190,9 @@ func TestTheScriptStopsBeforeItDoesHarm(t *testing.T) {
 func TestTheScriptTakesAnAccountOver(t *testing.T) {
 	w := newWorld(t)
 	h := w.bare(t, nil)
-	must(t, h, "useradd --create-home --shell /bin/bash --groups sudo --password x kpssh")
+	h.Must(t, "useradd --create-home --shell /bin/bash --groups sudo --password x kpssh")
 	put(t, h, "/root/setup.sh", []byte(w.provision(t, w.flags(t, w.dir)...)), 0o700)
-	out := must(t, h, "/root/setup.sh")
+	out := h.Must(t, "/root/setup.sh")
 	for _, says := range []string{"gave the account kpssh the shell /bin/sh", "took the password of the account kpssh", "took the account kpssh out of other groups than its own (kpssh sudo)"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("it does not say %q:\n%s", says, out)
@@ -202,14 +206,14 @@ func TestTheScriptLeavesStateAndStatementsAlone(t *testing.T) {
 	w := newWorld(t)
 	h := w.setUp(t)
 	put(t, h, "/root/floor", (&statement.Statement{Kind: statement.KindFloor, Serial: 4, Issued: time.Now().Unix(), Cluster: "lab-1", Floors: []statement.Floor{{Profile: "web-*", Serial: 9}}}).Text(), 0o600)
-	must(t, h, `cd /var/lib/hostwarrant && umask 077 && mkdir marks statements && printf 'serial 77\n' >marks/tls-bootstrap && echo 1700000000 >time-floor &&
+	h.Must(t, `cd /var/lib/hostwarrant && umask 077 && mkdir marks statements && printf 'serial 77\n' >marks/tls-bootstrap && echo 1700000000 >time-floor &&
 echo 'web-* 9' >/etc/kpssh/floors && cp /root/floor statements/floor && sha256sum /var/lib/hostwarrant/statements/floor /etc/kpssh/floors >statements/rendered`)
-	before := must(t, h, listing)
-	out := must(t, h, "/root/setup.sh")
+	before := h.Must(t, listing)
+	out := h.Must(t, "/root/setup.sh")
 	if !strings.Contains(out, "kept /etc/kpssh/floors: this host has accepted a floor statement, which says what is in it\n") || !strings.Contains(out, "1 files are as accepted statements say") {
 		t.Errorf("it says\n%s", out)
 	}
-	if after := must(t, h, listing); after != before {
+	if after := h.Must(t, listing); after != before {
 		t.Errorf("it changed something:\n%s\n%s", before, after)
 	}
 	r := w.check(t, h)
@@ -217,14 +221,28 @@ echo 'web-* 9' >/etc/kpssh/floors && cp /root/floor statements/floor && sha256su
 	if !strings.Contains(r.err, "note: /etc/kpssh/floors is as the accepted floor statement of serial 4 says, not as the policy does") {
 		t.Errorf("stderr %q", r.err)
 	}
-	must(t, h, "echo 'web-* 3' >/etc/kpssh/floors && sed -i 's/^serial 4/serial 5/' /var/lib/hostwarrant/statements/floor")
+	// The right bytes in the wrong hands: its owner may write others tomorrow.
+	for _, c := range []struct{ fault, want, fix string }{
+		{"chown kpssh", "belongs to user *, not to root", "chown root:root"},
+		{"chmod g+w", "has mode 0620: others than root may write it", "chmod go-w"},
+	} {
+		kept := state + "/statements/floor"
+		h.Must(t, c.fault+" "+kept)
+		want := kept + ": " + c.want + "; fix: look into it, then " + c.fix + " " + kept
+		if r := w.check(t, h); r.code != 1 || cmp.Diff([]string{want}, matched([]string{want}, r.out)) != "" {
+			t.Errorf("after %s: %+v", c.fault, r)
+		}
+		h.Must(t, c.fix+" "+kept)
+		wantGreen(t, w.check(t, h))
+	}
+	h.Must(t, "echo 'web-* 3' >/etc/kpssh/floors && sed -i 's/^serial 4/serial 5/' /var/lib/hostwarrant/statements/floor")
 	r = w.check(t, h)
 	for _, says := range []string{`/etc/kpssh/floors: is not what the accepted floor statement says: has a line that is not of it: "web-* 3"; fix: `, "/statements/floor: is not the statement that was accepted: every run is refused with 22; fix: hostwarrant host repair --statement floor\n"} {
 		if r.code != 1 || !strings.Contains(r.out, says) {
 			t.Errorf("it does not say %q: %+v", says, r)
 		}
 	}
-	must(t, h, "hostwarrant host repair --statement floor && /root/setup.sh")
+	h.Must(t, "hostwarrant host repair --statement floor && /root/setup.sh")
 	wantGreen(t, w.check(t, h))
 }
 
@@ -232,32 +250,32 @@ func TestRemoveLeavesNothingButWhatItSays(t *testing.T) {
 	w := newWorld(t)
 	h := w.bare(t, nil)
 	whole := `find /etc /opt /var/lib /run -xdev ! -name '*-' ! -name .pwd.lock ! -path /run/sshd.pid ! -path /run/motd.dynamic | sort; cat /etc/passwd /etc/shadow /etc/group`
-	before := must(t, h, whole)
+	before := h.Must(t, whole)
 	put(t, h, "/root/setup.sh", []byte(w.provision(t, w.flags(t, w.dir)...)), 0o700)
 	put(t, h, "/root/remove.sh", []byte(w.provision(t, "--remove")), 0o700)
 	put(t, h, "/root/purge.sh", []byte(w.provision(t, "--remove", "--purge")), 0o700)
-	must(t, h, "/root/setup.sh")
+	h.Must(t, "/root/setup.sh")
 	if r := w.send(t, h, envelope("probe", "", "")); r.code != 0 {
 		t.Fatalf("probe: %+v", r)
 	}
-	must(t, h, "echo mine >/etc/kpssh/mine")
-	out := must(t, h, "/root/remove.sh")
+	h.Must(t, "echo mine >/etc/kpssh/mine")
+	out := h.Must(t, "/root/remove.sh")
 	for _, says := range []string{"removed the account kpssh", "reloaded sshd, process ", "kept /etc/kpssh: it holds what the setup did not put there", "kept /var/lib/hostwarrant: what this host has seen"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("it does not say %q:\n%s", says, out)
 		}
 	}
-	must(t, h, "rm /etc/kpssh/mine && rmdir /etc/kpssh && sshd -t && visudo -cq")
-	if again := must(t, h, "/root/remove.sh"); !strings.HasSuffix(again, "hostwarrant: nothing to remove\n") {
+	h.Must(t, "rm /etc/kpssh/mine && rmdir /etc/kpssh && sshd -t && visudo -cq")
+	if again := h.Must(t, "/root/remove.sh"); !strings.HasSuffix(again, "hostwarrant: nothing to remove\n") {
 		t.Errorf("the second time it says\n%s", again)
 	}
-	if purged := must(t, h, "/root/purge.sh"); !strings.Contains(purged, "removed /var/lib/hostwarrant") {
+	if purged := h.Must(t, "/root/purge.sh"); !strings.Contains(purged, "removed /var/lib/hostwarrant") {
 		t.Errorf("purge says\n%s", purged)
 	}
-	if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(must(t, h, whole), "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(h.Must(t, whole), "\n")); diff != "" {
 		t.Errorf("left behind (-before +after):\n%s", diff)
 	}
 	// A run that goes on stops it.
-	must(t, h, "/root/setup.sh")
-	must(t, h, "exec 9>/var/lib/hostwarrant/running && flock 9 && ! /root/remove.sh 2>/tmp/e && grep -q 'a phase script is running' /tmp/e && getent passwd kpssh")
+	h.Must(t, "/root/setup.sh")
+	h.Must(t, "exec 9>/var/lib/hostwarrant/running && flock 9 && ! /root/remove.sh 2>/tmp/e && grep -q 'a phase script is running' /tmp/e && getent passwd kpssh")
 }

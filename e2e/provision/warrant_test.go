@@ -64,7 +64,7 @@ func TestASetUpHostRequiresWarrantsAndFollowsTheRoots(t *testing.T) {
 		}
 	}
 	put(t, h, "/root/setup.sh", []byte(w.provision(t, flags...)), 0o700)
-	must(t, h, "/root/setup.sh")
+	h.Must(t, "/root/setup.sh")
 	check := "hostwarrant host check --policy /root/w/policy.yaml --root /root/w/root.pub --cluster lab-1 --class bm --max-serial-step 5 --login-key /root/w/login.pub --from " +
 		shared.Lab(t).Addr().String() + " --checksums /root/w/SHA256SUMS --release-key /root/w/release.pub"
 	wantGreen(t, on(t, h, check))
@@ -99,11 +99,11 @@ func TestASetUpHostRequiresWarrantsAndFollowsTheRoots(t *testing.T) {
 	if !strings.Contains(r.err, "root_signers is as the accepted roots statement of serial 3 says") {
 		t.Errorf("stderr %q", r.err)
 	}
-	before := must(t, h, listing)
-	if out := must(t, h, "/root/setup.sh"); !strings.Contains(out, "kept /etc/kpssh/root_signers: ") || must(t, h, listing) != before {
+	before := h.Must(t, listing)
+	if out := h.Must(t, "/root/setup.sh"); !strings.Contains(out, "kept /etc/kpssh/root_signers: ") || h.Must(t, listing) != before {
 		t.Errorf("another setup says\n%s", out)
 	}
-	if got := must(t, h, "cat /etc/kpssh/root_signers"); !strings.HasSuffix(got, third.Line+"\n") {
+	if got := h.Must(t, "cat /etc/kpssh/root_signers"); !strings.HasSuffix(got, third.Line+"\n") {
 		t.Errorf("the roots are %s", got)
 	}
 }

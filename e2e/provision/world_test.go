@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,20 +45,17 @@ func newWorld(t *testing.T) *world {
 	w := &world{
 		dir: t.TempDir(), root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519"), login: testkit.NewSigner(t, "ed25519"),
 	}
-	release := testkit.NewSigner(t, "ed25519")
 	shim, err := os.ReadFile(filepath.Join(shared.Lab(t).Root(), "shim", "kpssh-shim"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums := fmt.Sprintf("%x  kpssh-shim\n", sha256.Sum256(shim))
 	document := w.document(w.signer)
-	for name, text := range map[string]string{
-		"root.pub": w.root.Line + "\n", "login.pub": w.login.Line + "\n", "SHA256SUMS": sums,
-		"SHA256SUMS.sig":  testkit.Sign(t, release, "hostwarrant-release", []byte(sums)),
-		"release.pub":     `release namespaces="hostwarrant-release" ` + release.Line + "\n",
-		"policy.yaml":     document,
+	files := testkit.Release(t, shim)
+	maps.Copy(files, map[string]string{
+		"root.pub": w.root.Line + "\n", "login.pub": w.login.Line + "\n", "policy.yaml": document,
 		"policy.yaml.sig": testkit.Sign(t, w.root, "hostwarrant-policy", []byte(document)),
-	} {
+	})
+	for name, text := range files {
 		testkit.WriteFile(t, w.dir, name, []byte(text))
 	}
 	return w
@@ -129,6 +127,16 @@ func (w *world) hostwarrant(t *testing.T, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
+// read gives a file that the operator has.
+func (w *world) read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // provision renders the setup, or with --remove what undoes it.
 func (w *world) provision(t *testing.T, args ...string) string {
 	t.Helper()
@@ -188,23 +196,8 @@ func put(t *testing.T, h *lab.Host, path string, content []byte, mode os.FileMod
 // on runs a line of shell as root on a host.
 func on(t *testing.T, h *lab.Host, line string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
-	defer cancel()
-	r, err := h.Exec(ctx, nil, "sh", "-c", line)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
+	r := h.Shell(t, line)
 	return result{r.Code, r.Stdout, r.Stderr}
-}
-
-// must runs a line that has to succeed.
-func must(t *testing.T, h *lab.Host, line string) string {
-	t.Helper()
-	r := on(t, h, line)
-	if r.code != 0 {
-		t.Fatalf("%s: exit %d, stdout %q, stderr %q", line, r.code, r.out, r.err)
-	}
-	return r.out
 }
 
 // check asks the host about itself, on the host.
@@ -232,7 +225,7 @@ func (w *world) setUp(t *testing.T) *lab.Host {
 	t.Helper()
 	h := w.bare(t, nil)
 	put(t, h, "/root/setup.sh", []byte(w.provision(t, w.flags(t, w.dir)...)), 0o700)
-	must(t, h, "/root/setup.sh")
+	h.Must(t, "/root/setup.sh")
 	return h
 }
 

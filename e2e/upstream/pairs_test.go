@@ -32,7 +32,7 @@ type caller func(t *testing.T, h *lab.Host, phase string, p client.Profile, para
 func (w *world) theirCaller(t *testing.T, h *lab.Host, phase string, p client.Profile, params map[string]string) answer {
 	t.Helper()
 	e := client.Envelope{Phase: phase, Params: params, Signature: p.Signatures[phase], Script: p.Scripts[phase]}
-	got, err := w.theirs(t, h).Send(t.Context(), limits().Run, e.Text())
+	got, err := w.theirs(t, h).Send(t.Context(), lab.RelayLimits().Run, e.Text())
 	if err == nil {
 		return answer{0, got.Stdout, got.Stderr}
 	}
@@ -64,7 +64,7 @@ func (w *world) deliver(t *testing.T, h *lab.Host, phase string, p client.Profil
 		block += name + "=" + params[name] + "\n"
 	}
 	r, err := delivery.Deliver(t.Context(), delivery.Order{
-		Target: w.target(t, h), Limits: limits(),
+		Target: h.Target(t, w.login.PEM), Limits: lab.RelayLimits(),
 		Envelope: envelope.Envelope{
 			Phase: envelope.Phase(phase), RunID: runID(t), Params: []byte(block),
 			Sig: []byte(p.Signatures[phase]), Script: []byte(p.Scripts[phase]),
@@ -178,13 +178,13 @@ func TestEachControllerWorksWithEachShim(t *testing.T) {
 // play sends the row and compares code, words, and what the script was given.
 func (r row) play(t *testing.T, h *lab.Host, call caller, want int) {
 	t.Helper()
-	on(t, h, "rm -rf /var/lib/kpssh")
+	h.Must(t, "rm -rf /var/lib/kpssh")
 	got := call(t, h, r.phase, r.profile, r.params)
 	if got.code != want || !strings.Contains(got.stderr, r.stderr) {
 		t.Fatalf("exit %d, want %d; stderr %q, want %q in it", got.code, want, got.stderr, r.stderr)
 	}
 	if want != 0 {
-		if left := on(t, h, "ls -A /var/lib/kpssh 2>/dev/null || :"); left != "" {
+		if left := h.Must(t, "ls -A /var/lib/kpssh 2>/dev/null || :"); left != "" {
 			t.Errorf("the script ran and left %s", left)
 		}
 		return
@@ -200,7 +200,7 @@ func (r row) play(t *testing.T, h *lab.Host, call caller, want int) {
 	for _, name := range slices.Sorted(maps.Keys(r.params)) {
 		fmt.Fprintf(&lines, "%s=%s\n", name, r.params[name])
 	}
-	if diff := cmp.Diff(lines.String(), on(t, h, "cat /var/lib/kpssh/"+ran)); diff != "" {
+	if diff := cmp.Diff(lines.String(), h.Must(t, "cat /var/lib/kpssh/"+ran)); diff != "" {
 		t.Errorf("what the script was given (-sent +given):\n%s", diff)
 	}
 }

@@ -44,9 +44,9 @@ func TestTheUninstallOfAPublishedProfileLeavesOurMarks(t *testing.T) {
 	for _, phase := range []string{"install", "join", "leave"} {
 		w.runs(t, h, p, phase)
 	}
-	on(t, h, "[ -e /var/lib/kpssh/installed ]")
+	h.Must(t, "[ -e /var/lib/kpssh/installed ]")
 	w.runs(t, h, p, "uninstall")
-	on(t, h, "[ ! -e /var/lib/kpssh ]")
+	h.Must(t, "[ ! -e /var/lib/kpssh ]")
 	w.keptMarks(t, h, p)
 }
 
@@ -61,12 +61,12 @@ func TestTheUninstallOfTheExamplesLeavesOurMarks(t *testing.T) {
 			}
 			w := newWorld(t)
 			h := w.ours(t, "ours", conf("required"))
-			on(t, h, "echo '"+name+" 1' >/etc/kpssh/floors; mkdir -p /var/lib/kpssh /etc/kubernetes")
+			h.Must(t, "echo '"+name+" 1' >/etc/kpssh/floors; mkdir -p /var/lib/kpssh /etc/kubernetes")
 			withoutSystemd(t, h)
 			p := w.signProfile(t, name, text)
 			w.runs(t, h, p, "uninstall")
-			on(t, h, "[ ! -e /var/lib/kpssh ] && [ ! -e /etc/kubernetes ]")
-			if mark := on(t, h, "cat /var/lib/hostwarrant/marks/"+name); mark != fmt.Sprintf("serial 1\nuninstall %s\n", digest(p.Scripts["uninstall"])) {
+			h.Must(t, "[ ! -e /var/lib/kpssh ] && [ ! -e /etc/kubernetes ]")
+			if mark := h.Must(t, "cat /var/lib/hostwarrant/marks/"+name); mark != fmt.Sprintf("serial 1\nuninstall %s\n", digest(p.Scripts["uninstall"])) {
 				t.Errorf("the mark is %q", mark)
 			}
 		})
@@ -80,7 +80,7 @@ func (w *world) keptMarks(t *testing.T, h *lab.Host, p client.Profile) {
 	for _, phase := range []string{"install", "join", "leave", "uninstall"} {
 		want += phase + " " + digest(p.Scripts[phase]) + "\n"
 	}
-	if mark := on(t, h, "cat /var/lib/hostwarrant/marks/tls-bootstrap"); mark != want {
+	if mark := h.Must(t, "cat /var/lib/hostwarrant/marks/tls-bootstrap"); mark != want {
 		t.Errorf("the mark is %q, want %q", mark, want)
 	}
 	other := w.signProfile(t, "tls-bootstrap", strings.Replace(published, "touch /var/lib/kpssh/installed", "touch /var/lib/kpssh/another", 1))
@@ -109,7 +109,7 @@ func installParams(t *testing.T) map[string]string {
 // that would need a running system.
 func withoutSystemd(t *testing.T, h *lab.Host) {
 	t.Helper()
-	on(t, h, `for name in systemctl apt-get apt-mark; do rm -f "/usr/bin/$name"; printf '#!/bin/sh\nexit 0\n' >"/usr/bin/$name"; chmod 755 "/usr/bin/$name"; done`)
+	h.Must(t, `for name in systemctl apt-get apt-mark; do rm -f "/usr/bin/$name"; printf '#!/bin/sh\nexit 0\n' >"/usr/bin/$name"; chmod 755 "/usr/bin/$name"; done`)
 }
 
 // signProfile has the command line sign an SSHJoinProfile, and reads what it then holds.

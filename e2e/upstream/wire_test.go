@@ -39,11 +39,11 @@ func TestProbe(t *testing.T) {
 			}
 			facts, err := w.theirs(t, h).Probe(t.Context())
 			must(t, err)
-			want := client.Facts{CPUs: number(t, on(t, h, "nproc")), MemoryKB: number(t, on(t, h, "awk '/MemTotal/ {print $2}' /proc/meminfo")), Arch: facts.Arch}
+			want := client.Facts{CPUs: number(t, h.Must(t, "nproc")), MemoryKB: number(t, h.Must(t, "awk '/MemTotal/ {print $2}' /proc/meminfo")), Arch: facts.Arch}
 			if diff := cmp.Diff(want, facts); diff != "" || facts.Arch == "" || facts.Arch == "x86_64" {
 				t.Errorf("%+v %s", facts, diff)
 			}
-			on(t, h, "mkdir -p /run/systemd/system; rm -f /usr/bin/systemctl; printf '#!/bin/sh\\n[ \"$*\" != \"is-active kubelet\" ] || echo active\\n' >/usr/bin/systemctl; chmod 755 /usr/bin/systemctl")
+			h.Must(t, "mkdir -p /run/systemd/system; rm -f /usr/bin/systemctl; printf '#!/bin/sh\\n[ \"$*\" != \"is-active kubelet\" ] || echo active\\n' >/usr/bin/systemctl; chmod 755 /usr/bin/systemctl")
 			if facts, err = w.theirs(t, h).Probe(t.Context()); err != nil || !facts.KubeletActive {
 				t.Errorf("with a kubelet that runs: %+v, %v", facts, err)
 			}
@@ -216,33 +216,18 @@ func TestAControllerThatGoesAway(t *testing.T) {
 	if _, err := w.theirs(t, h).Send(t.Context(), 1500*time.Millisecond, text); err == nil {
 		t.Fatal("it ended in time")
 	}
-	on(t, h, "[ -e /var/lib/began ] && [ ! -e /var/lib/done ]")
+	h.Must(t, "[ -e /var/lib/began ] && [ ! -e /var/lib/done ]")
 	quick := plain(t, "leave", "#!/bin/sh\ntrue\n", w.signer)
 	_, err := w.theirs(t, h).Run(t.Context(), quick, "leave", client.Leave("10.0.0.21", ""))
 	failed, ok := errors.AsType[*client.Failure](err)
 	if !ok || failed.Status != 12 {
 		t.Fatalf("a second phase meanwhile: %v, want exit 12", err)
 	}
-	on(t, h, "touch /var/lib/go; n=0; while [ ! -e /var/lib/done ]; do sleep 0.1; n=$((n + 1)); [ $n -lt 300 ]; done")
-	eventually(t, "the host to be free", func() bool {
+	h.Must(t, "touch /var/lib/go; n=0; while [ ! -e /var/lib/done ]; do sleep 0.1; n=$((n + 1)); [ $n -lt 300 ]; done")
+	testkit.Eventually(t, time.Minute, "the host to be free", func() bool {
 		_, err := w.theirs(t, h).Run(t.Context(), quick, "leave", client.Leave("10.0.0.21", ""))
 		return err == nil
 	})
-}
-
-// eventually polls for what should take a second.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	limit := time.After(time.Minute)
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 func TestTheEndOfStderrIsWhatPeopleSee(t *testing.T) {
@@ -264,7 +249,7 @@ func TestAMissingSignerListSaysSo(t *testing.T) {
 	leave := plain(t, "leave", "#!/bin/sh\ntrue\n", w.signer)
 	for name, h := range w.shims(t) {
 		t.Run(name, func(t *testing.T) {
-			on(t, h, "rm /etc/kpssh/allowed_signers")
+			h.Must(t, "rm /etc/kpssh/allowed_signers")
 			_, err := w.theirs(t, h).Run(t.Context(), leave, "leave", client.Leave("10.0.0.21", ""))
 			failed, ok := errors.AsType[*client.Failure](err)
 			if !ok || failed.Status != 2 || !strings.Contains(failed.Tail, "kpssh-shim: verify: ") {
@@ -279,12 +264,12 @@ func TestOurRelayKnowsAShimThatIsNotOurs(t *testing.T) {
 	w := newWorld(t)
 	h := w.standIn(t, "standin")
 	revoke := w.statement(t, testkit.StatementBases()["revoke"])
-	got, err := delivery.DeliverStatements(t.Context(), w.target(t, h), limits(), []statement.Signed{revoke, revoke})
+	got, err := delivery.DeliverStatements(t.Context(), h.Target(t, w.login.PEM), lab.RelayLimits(), []statement.Signed{revoke, revoke})
 	must(t, err)
 	if len(got) != 2 || got[0].Result != delivery.StatementsUnsupported || got[0].ShimExit != 5 || got[1].Result != delivery.StatementsUnsupported {
 		t.Errorf("statements: %+v", got)
 	}
-	memory, report := delivery.Recall(t.Context(), w.target(t, h), limits(), runID(t), "leave")
+	memory, report := delivery.Recall(t.Context(), h.Target(t, w.login.PEM), lab.RelayLimits(), runID(t), "leave")
 	if memory != delivery.Lost || !strings.Contains(report.Message, "its shim keeps no run records") {
 		t.Errorf("outcome: %d, %+v", memory, report)
 	}

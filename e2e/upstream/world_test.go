@@ -3,7 +3,6 @@
 package upstream
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/upstream/client"
-	"github.com/hostwarrant/hostwarrant/relay/transport"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -41,23 +39,20 @@ func newWorld(t *testing.T) *world {
 
 // everything is a line of allowed_signers for a signer scoped to everything.
 func everything(s testkit.Signer) string {
-	return `install@*,join@*,leave@*,uninstall@*,kpssh namespaces="kpssh" ` + s.Line + "\n"
+	return testkit.SignerLine(s, "kpssh") + "\n"
 }
 
 // conf is a shim.conf for hosts of the class bm.
 func conf(warrant string, more ...string) string {
-	lines := append([]string{
-		"warrant=" + warrant, "class=bm", "max-validity=120d", fmt.Sprintf("signers-expire=%d", time.Now().Add(100*24*time.Hour).Unix()),
-	}, more...)
-	return strings.Join(lines, "\n") + "\n"
+	return testkit.Settings(warrant, "bm", "120d", time.Now().Add(100*24*time.Hour), more...)
 }
 
 // trustFiles are those of a host that judges warrants.
 func (w *world) trustFiles() map[string]string {
 	return map[string]string{
 		"revoked_keys": "# none\n",
-		"root_signers": `root namespaces="hostwarrant-statement" ` + w.root.Line + "\n",
-		"cluster":      fmt.Sprintf("id %s\nendpoint %s\nca-sha256 %x\n", clusterID, endpoint, sha256.Sum256([]byte(clusterCA))),
+		"root_signers": testkit.RootSigners(w.root),
+		"cluster":      testkit.ClusterFile(clusterID, endpoint, []byte(clusterCA)),
 		"floors":       "failing 1\ntls-* 1\n",
 	}
 }
@@ -100,33 +95,6 @@ func ecdsaKey(t *testing.T, h *lab.Host) ssh.PublicKey {
 	}
 	t.Fatalf("%s has no ECDSA key", h.Name)
 	return nil
-}
-
-// target is how our relay sees a host.
-func (w *world) target(t *testing.T, h *lab.Host) transport.Target {
-	t.Helper()
-	login, err := transport.ParseLoginKey(w.login.PEM)
-	must(t, err)
-	pin, err := transport.ParsePin([]byte(h.KnownHostLine()))
-	must(t, err)
-	return transport.Target{Address: h.SSHAddr(), User: "kpssh", Login: login, Pin: pin, Command: "/opt/kpssh/kpssh-shim"}
-}
-
-func limits() transport.Limits {
-	l := transport.DefaultLimits()
-	l.Run = time.Minute
-	return l
-}
-
-// on runs a line of shell as root on a host.
-func on(t *testing.T, h *lab.Host, line string) string {
-	t.Helper()
-	r, err := h.Exec(t.Context(), nil, "/bin/sh", "-euc", line)
-	must(t, err)
-	if r.Code != 0 {
-		t.Fatalf("on %s, %s: exit %d: %s", h.Name, line, r.Code, r.Stderr)
-	}
-	return r.Stdout
 }
 
 // scripts are phases that write down what they were given, below a directory that

@@ -117,6 +117,7 @@ func goodFacts(s *Setup) []string {
 		"sudo Matching Defaults entries for kpssh on host-a:", "sudo     env_reset, log_input", "sudo ", "sudo Runas and Command-specific defaults for kpssh:",
 		"sudo     Defaults!/opt/kpssh/kpssh-shim !log_input, !log_output, !requiretty, env_reset, !setenv", "sudo ",
 		"sudo User kpssh may run the following commands on host-a:", `sudo     (root) NOPASSWD: /opt/kpssh/kpssh-shim ""`, "sshd maxauthtries 6", "run tmpfs",
+		"loaded 1700000000.000000005 /run/sshd.pid", "changed 1699999999.000000009 /etc/ssh/sshd_config",
 	}
 	lines = append(lines, stateFile("time-floor", "1700000000\n")...)
 	for _, line := range s.pinned() {
@@ -189,8 +190,14 @@ func TestFindingsOfOneFact(t *testing.T) {
 		"sudo says nothing":           {"sudo", nil, slices.Concat([]string{"sudo: does not let kpssh start the shim"}, slices.Repeat([]string{"sudo: lacks the default "}, 5))},
 		"a setting twice":             {"", []string{"sshd permittty yes"}, []string{`sshd: says "permittty yes" for kpssh`}},
 		"a setting that is missing":   {"sshd permittty", nil, []string{`sshd: says "permittty nothing" for kpssh`}},
-		"a file that is missing":      {"entry 81a4 0 0 " + clusterPath, nil, []string{clusterPath + ": is missing"}},
-		"a file too large":            {"content " + clusterPath, nil, []string{clusterPath + ": is too large to be read"}},
+		"a configuration that was read as it was written": {"", []string{"changed 1700000000.000000005 " + sshdPath}, nil},
+		"a configuration that changed after it was read": {
+			"",
+			[]string{"changed 1700000000.000000004 /etc/ssh/sshd_config", "changed 1700000000.000000006 " + sshdPath, "changed 1700000000.000000006 /etc/ssh/sshd_config.d"},
+			[]string{"sshd: has not read " + sshdPath + " since that changed, and goes by what was there before; fix: systemctl reload ssh || kill -HUP $(cat /run/sshd.pid)"},
+		},
+		"a file that is missing": {"entry 81a4 0 0 " + clusterPath, nil, []string{clusterPath + ": is missing"}},
+		"a file too large":       {"content " + clusterPath, nil, []string{clusterPath + ": is too large to be read"}},
 		"a mark with another order": {
 			"", append(stateFile("marks/a", "serial 1\njoin "+caDigest+"\ninstall "+caDigest+"\n"), "entry 41c0 0 0 "+StateDir+"/marks"),
 			[]string{StateDir + "/marks/a: is no mark"},
@@ -217,6 +224,16 @@ func TestFindingsOfOneFact(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An sshd that no pid file names may start for each session and read its configuration then: that is no fault.
+func TestAnSSHDWithoutAPIDFileIsNoted(t *testing.T) {
+	s := newWorld(t).setup(t)
+	lines := slices.DeleteFunc(goodFacts(s), func(l string) bool { return strings.HasPrefix(l, "loaded ") })
+	findings, notes := s.Check(facts(t, append(lines, "changed 1800000000.000000000 /etc/ssh/sshd_config")), testkit.Now())
+	if len(findings) != 0 || len(notes) != 1 || !strings.HasPrefix(notes[0].Text, "no pid file names a running sshd: ") {
+		t.Errorf("findings %v, notes %v", findings, notes)
 	}
 }
 
@@ -257,6 +274,8 @@ func TestFactsAreReadWholeOrNotAtAll(t *testing.T) {
 		"a time that is none": factsHead + "\ntime x\nend\n", "an entry without a path": factsHead + "\nentry 81a4 0 0\nend\n",
 		"a path that is a command": factsHead + "\nentry 81a4 990 0 /a;reboot\nend\n", "a content of such a path": factsHead + "\ncontent /a$(reboot) \nend\n",
 		"a program that is a command": factsHead + "\nmissing a;reboot\nend\n", "a directory that is a command": factsHead + "\nodd /a;reboot\nend\n",
+		"a pid file that is a command": factsHead + "\nloaded 1.000000000 /a$(reboot)\nend\n", "a part that is a command": factsHead + "\nchanged 1.000000000 /a;reboot\nend\n",
+		"a time of a file that is none": factsHead + "\nloaded 1.0 /a\nend\n", "one without a fraction": factsHead + "\nchanged 1 /a\nend\n", "one without a path": factsHead + "\nloaded 1.000000000\nend\n",
 		"an entry without a mode": factsHead + "\nentry x 0 0 /a\nend\n", "an entry without an owner": factsHead + "\nentry 81a4 x 0 /a\nend\n",
 		"a content that is no base64": factsHead + "\ncontent /a !\nend\n", "too much": factsHead + "\n" + strings.Repeat("sshd x\n", MaxFacts/7) + "end\n",
 	} {

@@ -53,6 +53,7 @@ func (c *checker) sshd(pinned []string, address string) {
 			}
 		}
 	}
+	c.loaded()
 }
 
 func valuesOf(lines []string, key string) []string {

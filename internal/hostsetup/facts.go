@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
@@ -67,6 +68,11 @@ type Facts struct {
 	// SSHD and Sudo are the lines that the programs print, Faults what they said where they failed.
 	SSHD, Sudo []string
 	Faults     map[string]string
+	// Loaded is when the running sshd has read its configuration, PIDFile where it says so; zero where none
+	// says. Changed is when each part of that configuration changed.
+	Loaded     time.Time
+	PIDFile    string
+	Changed    map[string]time.Time
 	Entries    map[string]Entry
 	Contents   map[string][]byte
 	ShimDigest string
@@ -86,7 +92,7 @@ func ParseFacts(text []byte) (*Facts, error) {
 	if n < 3 || lines[0] != factsHead || lines[n-2] != factsEnd || lines[n-1] != "" {
 		return nil, oddFacts("it does not run from %q to %q", factsHead, factsEnd)
 	}
-	f := &Facts{Faults: map[string]string{}, Entries: map[string]Entry{}, Contents: map[string][]byte{}}
+	f := &Facts{Faults: map[string]string{}, Changed: map[string]time.Time{}, Entries: map[string]Entry{}, Contents: map[string][]byte{}}
 	for i, line := range lines[1 : n-2] {
 		word, rest, _ := strings.Cut(line, " ")
 		if err := f.take(word, rest); err != nil {
@@ -113,7 +119,7 @@ func namesPath(word, rest string) (path string, found bool) {
 	case "content":
 		path, _, _ = strings.Cut(rest, " ")
 		return path, true
-	case "entry":
+	case "entry", "loaded", "changed":
 		_, path, _ = strings.Cut(rest, "/")
 		return "/" + path, true
 	}
@@ -149,6 +155,14 @@ func (f *Facts) take(word, rest string) (err error) {
 	case "visudo":
 	case "sshd-fault", "sudo-fault", "visudo-fault":
 		f.Faults[strings.TrimSuffix(word, "-fault")] = strings.TrimSpace(rest)
+	case "loaded":
+		f.Loaded, f.PIDFile, err = timeOf(rest)
+	case "changed":
+		at, path, err := timeOf(rest)
+		if at.After(f.Changed[path]) {
+			f.Changed[path] = at
+		}
+		return err
 	case "entry":
 		return f.entry(rest)
 	case "content":
@@ -164,6 +178,18 @@ func (f *Facts) take(word, rest string) (err error) {
 		err = fmt.Errorf("%.40q is not known", word)
 	}
 	return err
+}
+
+// timeOf reads a time as stat prints it with nine digits, and the path behind it.
+func timeOf(rest string) (at time.Time, path string, err error) {
+	text, path, _ := strings.Cut(rest, " ")
+	seconds, fraction, _ := strings.Cut(text, ".")
+	s, err := strconv.ParseInt(seconds, 10, 64)
+	ns, err2 := strconv.ParseInt(fraction, 10, 64)
+	if err != nil || err2 != nil || len(fraction) != 9 || path == "" {
+		return time.Time{}, "", fmt.Errorf("%.80q is no time of a file", rest)
+	}
+	return time.Unix(s, ns), path, nil
 }
 
 func (f *Facts) entry(rest string) error {

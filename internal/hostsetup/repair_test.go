@@ -55,8 +55,12 @@ func TestRepairPlansWhatIsBroken(t *testing.T) {
 		}, ""},
 		"a mark without a floor": {Repair{}, mark("a", ""), nil, "marks/a is no mark, and without a floor for a somebody must say its serial: hostwarrant host repair --mark a --serial N"},
 		"a mark of the user's":   {Repair{}, owned, []string{"set " + StateDir + "/marks/web-b aside as " + kept + "web-b.1700000000: the floor 1 is what holds for web-b"}, ""},
-		"a second one in a second": {Repair{Mark: "a", Serial: 7}, slices.Concat(mark("a", "x"), []string{"entry 8180 0 0 " + kept + "a.1700000000", "entry 8180 0 0 " + kept + "a.1700000000.1"}),
-			[]string{"set " + StateDir + "/marks/a aside as " + kept + "a.1700000000.2: it is to be replaced", "write " + StateDir + "/marks/a: serial 7"}, ""},
+		"a second one in a second": {
+			Repair{Mark: "a", Serial: 7},
+			slices.Concat(mark("a", "x"), []string{"entry 8180 0 0 " + kept + "a.1700000000", "entry 8180 0 0 " + kept + "a.1700000000.1"}),
+			[]string{"set " + StateDir + "/marks/a aside as " + kept + "a.1700000000.2: it is to be replaced", "write " + StateDir + "/marks/a: serial 7"},
+			"",
+		},
 		"two of one name in one plan": {Repair{}, slices.Concat(mark("running", "x"), stateFile("running", "x"), []string{floorOfAll}), []string{
 			"set " + StateDir + "/running aside as " + kept + "running.1700000000: no script that it names is running",
 			"set " + StateDir + "/marks/running aside as " + kept + "running.1700000000.1: the floor 0 is what holds for running",

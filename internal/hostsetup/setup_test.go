@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/krl"
+	"github.com/hostwarrant/hostwarrant/shim"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -57,6 +58,30 @@ func TestASetupIsWhatThePolicySays(t *testing.T) {
 	}
 }
 
+// Who sets a host up by hand, with the settings that ship beside the shim, gets what a setup gives.
+func TestTheShippedSettingsAreThoseOfASetup(t *testing.T) {
+	w := newWorld(t)
+	shipped, err := shim.Files().ReadFile("etc/shim.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered := string(w.setup(t).file(TrustDir + "/shim.conf").Content)
+	filled := strings.NewReplacer("@CLASS@", "small", "@END@", fmt.Sprint(w.policy(t).Expires.Unix())).Replace(string(shipped))
+	settings := 0
+	for line := range strings.Lines(filled) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		settings++
+		if !strings.Contains(rendered, "\n"+line) {
+			t.Errorf("a setup does not say %q", line)
+		}
+	}
+	if settings < 4 {
+		t.Errorf("only %d settings ship", settings)
+	}
+}
+
 func TestSetupsOfOtherHosts(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
@@ -66,7 +91,7 @@ func TestSetupsOfOtherHosts(t *testing.T) {
 		note   string
 	}{
 		"another class":          {func(o *Options) { o.Class = "large" }, "allowed_signers", w.bob.Line, ""},
-		"upstream's shim":        {func(o *Options) { o.Class, o.ForUpstreamShim = "large", true }, "allowed_signers", "uninstall@*,kpssh namespaces=\"kpssh\" " + w.bob.Line, "these hosts do not hold it to that"},
+		"upstream's shim":        {func(o *Options) { o.Class, o.ForUpstreamShim = "large", true }, "allowed_signers", "uninstall@*,kpssh namespaces=\"kpssh\" " + w.bob.Line, "karpenter-provider-ssh's shim does not hold it to that"},
 		"nobody logs in":         {func(o *Options) { o.LoginKeys = nil }, "authorized_keys", "", "nobody may log in as kpssh"},
 		"scripts of both kinds":  {func(o *Options) { o.WarrantRequired = false }, "shim.conf", "warrant=optional\n", ""},
 		"a key of the kubelet's": {func(o *Options) { o.KubeletKey = "/var/lib/kubelet/key" }, "shim.conf", "\nkubelet-key=/var/lib/kubelet/key\n", ""},

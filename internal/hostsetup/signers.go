@@ -38,19 +38,19 @@ func AllowedSigners(p *trustpolicy.Policy, now time.Time, at Place) (lines []str
 		if err != nil {
 			return nil, nil, err
 		}
-		if signer.Scoped() {
-			notes = append(notes, warning("signer %q has a narrower scope than everything: %s", signer.Name, narrow(at)))
+		switch {
+		case !signer.Scoped():
+		case at.ForUpstreamShim:
+			notes = append(notes, unheldScope(signer))
+		default:
+			notes = append(notes, warning("signer %q has a narrower scope than everything: hosts refuse its scripts without a warrant", signer.Name))
 		}
 		lines = append(lines, line)
 	}
-	return lines, notes, nil
-}
-
-func narrow(at Place) string {
 	if at.ForUpstreamShim {
-		return "these hosts do not hold it to that"
+		notes = append(notes, unheldThresholds(p)...)
 	}
-	return "hosts refuse its scripts without a warrant"
+	return lines, notes, nil
 }
 
 // renderable is all that a principal, or a name in a host's file, may consist of.

@@ -9,6 +9,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 func TestPrincipalsAreNamesAndPrefixesOnly(t *testing.T) {
@@ -43,5 +44,27 @@ func TestPrincipalsAreNamesAndPrefixesOnly(t *testing.T) {
 				t.Errorf("line %q, %v", line, lineErr)
 			}
 		})
+	}
+}
+
+// What hosts with the other shim do not hold is told as it is rendered, and not where hosts hold it.
+func TestThresholdsThatUpstreamsShimDoesNotHoldAreNamed(t *testing.T) {
+	w := newWorld(t)
+	p := w.policy(t)
+	p.Thresholds[script.Join] = 2
+	for upstream, want := range map[bool]string{true: "warning: join needs 2 signers: karpenter-provider-ssh's shim is content with one", false: ""} {
+		_, notes, err := AllowedSigners(p, testkit.Now(), Place{Class: "small", Cluster: "prod-1", ForUpstreamShim: upstream})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for _, n := range notes {
+			if n.Level == "warning" {
+				said += n.Level + ": " + n.Text
+			}
+		}
+		if said != want {
+			t.Errorf("for upstream's shim %v: %q", upstream, said)
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
@@ -130,11 +132,20 @@ func advice(s Snapshot, phase script.Phase, first *sshsig.Signature, w *warrant.
 	case len(s.Policy.SignersOf(key)) == 0:
 		say("the first signature is by %s, which the policy does not name: karpenter-provider-ssh, which reads no other, refuses it", sshsig.Fingerprint(key))
 	}
-	if w == nil && (s.Policy.Thresholds[phase] > 1 || slices.ContainsFunc(s.Policy.SignersOf(key), narrow)) {
+	limited := s.Policy.Thresholds[phase] > 1 || slices.ContainsFunc(s.Policy.SignersOf(authorityOf(first)), trustpolicy.Signer.Scoped)
+	switch {
+	case limited && s.ForUpstreamShim:
+		say("scope and threshold hold here and at the relay only: a host with karpenter-provider-ssh's shim takes the script, as any phase, from any one signer of its list")
+	case limited && w == nil:
 		say("without a warrant scope and threshold hold here and at the relay only; a host takes the script from a signer for everything, or refuses it")
 	}
 	return warnings
 }
 
-// narrow tells a signer who may not vouch for everything.
-func narrow(s trustpolicy.Signer) bool { return len(s.Profiles)+len(s.Phases)+len(s.Targets) > 0 }
+// authorityOf is the key that the policy names for a signature: the signer's, or that of who certified it.
+func authorityOf(signature *sshsig.Signature) ssh.PublicKey {
+	if certificate := signature.Certificate(); certificate != nil {
+		return certificate.SignatureKey
+	}
+	return signature.PublicKey()
+}

@@ -24,6 +24,8 @@ type Snapshot struct {
 	Stored Stored
 	// Findings is the function of that name, by somebody who remembers its answers; nil asks it each time.
 	Findings func(text []byte, phase script.Phase) []string
+	// ForUpstreamShim says that hosts may have karpenter-provider-ssh's own shim. It changes warnings alone.
+	ForUpstreamShim bool
 	// Recent may be nil; who judges one thing needs none.
 	Recent *Recent
 }

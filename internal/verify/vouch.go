@@ -128,11 +128,7 @@ func counts(s Snapshot, c claim, signature *sshsig.Signature) error {
 // known gives the policy's entries of the key that signed, or of the authority
 // that certified it, and the name to call it by.
 func known(s Snapshot, c claim, signature *sshsig.Signature) ([]trustpolicy.Signer, string, error) {
-	key, authority := signature.PublicKey(), signature.PublicKey()
-	certificate := signature.Certificate()
-	if certificate != nil {
-		authority = certificate.SignatureKey
-	}
+	key, authority, certificate := signature.PublicKey(), authorityOf(signature), signature.Certificate()
 	name := sshsig.Fingerprint(key)
 	// check: SignerRevoked: a stolen key, or one that a stolen authority certified
 	if s.Policy.Revoked(key) || s.Policy.Revoked(authority) {

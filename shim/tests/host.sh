@@ -99,6 +99,24 @@ test_all_settings_are_known_with_comments_between() {
 	answers 0
 }
 
+test_the_shipped_settings_require_warrants_once_they_are_filled_in() {
+	held
+	shipped=$tests/../etc/shim.conf
+	sed 's/@CLASS@/bm/' "$shipped" >/etc/kpssh/shim.conf
+	run join
+	answers 23 'unknown key or bad value'
+	sed "s/@END@/$((NOW + 200 * DAY))/" "$shipped" >/etc/kpssh/shim.conf
+	run join
+	answers 23 'unknown key or bad value'
+	sed "s/@CLASS@/bm/; s/@END@/$((NOW + 200 * DAY))/" "$shipped" >/etc/kpssh/shim.conf
+	run join
+	answers 0
+	printf 'echo without a warrant\n' | script
+	sign alice
+	run join
+	answers 14
+}
+
 test_a_host_that_requires_warrants_knows_class_and_times() {
 	held
 	cp /etc/kpssh/shim.conf conf

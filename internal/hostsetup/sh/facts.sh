@@ -62,6 +62,24 @@ runner() {
 	printf 'runner %s\n' "$(sed 's/.*) //' "/proc/$pid/stat" | cut -d ' ' -f 20)"
 }
 
+# loaded: when the sshd that listens has read its configuration, as it writes its pid
+# file anew each time; and when the parts of that changed. Of a part with a name that
+# nothing of ours has, the directory is named.
+loaded() {
+	pidfile=$("$(command -v sshd || echo sshd)" -T 2>/dev/null | sed -n 's/^pidfile //p')
+	read -r pid 2>/dev/null <"$pidfile" || return 0
+	[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = sshd ] || return 0
+	stat -c 'loaded %.Y %n' -- "$pidfile"
+	set +f
+	for path in /etc/ssh/sshd_config /etc/ssh/sshd_config.d /etc/ssh/sshd_config.d/*.conf; do
+		case $path in
+		*[!A-Za-z0-9._/-]*) stat -c "changed %.Z ${path%/*}" -- "$path" 2>/dev/null ;;
+		*) stat -c 'changed %.Z %n' -- "$path" 2>/dev/null ;;
+		esac
+	done
+	set -f
+}
+
 told() { # WORD COMMAND…: each line that it prints, or its fault
 	word=$1
 	shift
@@ -83,6 +101,7 @@ main() {
 	programs
 	account
 	told sshd "$(command -v sshd || echo sshd)" -T -C "user=kpssh,host=relay,addr=$login_address"
+	loaded
 	told visudo visudo -c
 	told sudo sudo -n -l -U kpssh
 	for path in /opt/kpssh /etc/kpssh "$state" /run/kpssh; do
