@@ -13,6 +13,6 @@ func Concerns(m object.Meta, bundle string, known func(name string) bool) bool {
 	if known(m.Name) {
 		return true
 	}
-	_, signed := m.Annotations["signature.kubescape.io/signature"]
+	_, signed := m.Annotations[fragment.AnnotationSignature]
 	return signed && m.Labels[fragment.LabelBundle] == bundle && m.Labels[fragment.LabelClass] != ""
 }

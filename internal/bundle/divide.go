@@ -6,7 +6,6 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
-	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 )
 
 // MaxRefusals bounds a report.

@@ -38,7 +38,7 @@ func (l Leaf) hash() digest {
 	return sha256.Sum256([]byte(strings.Join([]string{leafWord, l.Class, l.Signer, l.Digest}, "\x00")))
 }
 
-func node(left, right hash) digest {
+func node(left, right digest) digest {
 	return sha256.Sum256([]byte(nodeWord + string(left[:]) + string(right[:])))
 }
 

@@ -34,7 +34,9 @@ func SlotMarkOf(f *fragment.Fragment) SlotMark {
 }
 
 // String is how a policy's resets name the slot.
-func (s Slot) String() string { return strings.Join([]string{s.Namespace, s.Bundle, s.Class, s.Name}, "/") }
+func (s Slot) String() string {
+	return strings.Join([]string{s.Namespace, s.Bundle, s.Class, s.Name}, "/")
+}
 
 const nextVersion = "sign the next version: hostwarrant sign -i FILE --key KEY --version N"
 
