@@ -3,6 +3,7 @@ package bundle
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -117,7 +118,7 @@ func last[T any](sorted []ranked, of func(*spec) (value T, set bool)) T {
 	return found
 }
 
-// seccomp is set where anything of it is, as for confinement.
+// seccomp is set where anything of it is.
 func seccomp(s *spec) (fragment.Seccomp, bool) {
-	return s.SeccompProfile, slices.Contains(s.Set(), "seccompProfile")
+	return s.SeccompProfile, !reflect.DeepEqual(s.SeccompProfile, fragment.Seccomp{})
 }
