@@ -59,11 +59,11 @@ func divide(s Set) *division {
 }
 
 // concerned are the candidates without those that were signed for another bundle, and
-// have no known member's name: labels brought them here, and they are anybody's word.
+// have no name that matters here: labels brought them here, and they are anybody's word.
 func (d *division) concerned() []Candidate {
 	var all []Candidate
 	for _, c := range d.set.Candidates {
-		foreign := c.Fragment != nil && c.Fragment.Bundle != d.set.Name && !d.known[c.Name]
+		foreign := c.Fragment != nil && c.Fragment.Bundle != d.set.Name && !d.known[c.Name] && c.Name != d.set.Name
 		if c.Namespace == d.set.Namespace && !foreign {
 			all = append(all, c)
 		}
@@ -73,6 +73,11 @@ func (d *division) concerned() []Candidate {
 
 // judge says why a candidate may not be a member. Objects is how many have its name.
 func (d *division) judge(c Candidate, objects int) error {
+	// check: CompositeForeign: the composite bears this name, and would be written over its own part
+	if c.Name == d.set.Name {
+		return decision.Errorf(decision.CompositeForeign, "the composite has the bundle's name, and takes the place of this profile").
+			Try("give the profile another name, or delete it")
+	}
 	if c.Refusal != nil {
 		return c.Refusal
 	}
@@ -137,7 +142,7 @@ func gravity(r Refusal) int {
 		return 0
 	case r.Known && r.Error.Reason != decision.SnapshotUnavailable:
 		return 1
-	case r.Known:
+	case r.Known || r.Error.Reason == decision.CompositeForeign:
 		return 2
 	case r.Error.Reason != decision.Unsigned:
 		return 3
