@@ -3,6 +3,7 @@ package bundle
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
@@ -17,6 +18,14 @@ type Refusal struct {
 	// Known says that it stands in a member's place, and not just beside the bundle.
 	Known bool
 	Error *decision.Error
+}
+
+// compare puts the gravest first; of two objects of one name, which nobody stores, what is said of them decides.
+func (r Refusal) compare(other Refusal) int {
+	if c := cmp.Or(gravity(r)-gravity(other), strings.Compare(r.Name, other.Name)); c != 0 {
+		return c
+	}
+	return strings.Compare(r.Error.Error(), other.Error.Error())
 }
 
 // division is a set with its candidates told apart.
@@ -52,9 +61,7 @@ func divide(s Set) *division {
 		}
 		d.members = append(d.members, c.Fragment)
 	}
-	slices.SortFunc(d.refusals, func(a, b Refusal) int {
-		return cmp.Or(cmp.Compare(gravity(a), gravity(b)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Error.Error(), b.Error.Error()))
-	})
+	slices.SortFunc(d.refusals, Refusal.compare)
 	return d
 }
 
