@@ -1,54 +1,51 @@
 package ledger_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
-	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
 )
 
-func TestSlotMarks(t *testing.T) {
-	seen := ledger.SlotMark{Version: 5, Digest: "d", Bytes: "b"}
+func TestASlotOnlyRises(t *testing.T) {
+	five := ledger.SlotMark{Version: 5, Digest: "a", Bytes: "x"}
 	for name, tt := range map[string]struct {
-		next ledger.SlotMark
+		v    ledger.SlotMark
 		want decision.Reason
 	}{
-		"the same":                 {seen, ""},
-		"the next":                 {ledger.SlotMark{Version: 6, Digest: "e", Bytes: "c"}, ""},
-		"the next with old bytes":  {ledger.SlotMark{Version: 6, Digest: "d", Bytes: "b"}, ""},
-		"the last":                 {ledger.SlotMark{Version: 4, Digest: "d", Bytes: "b"}, decision.VersionRollback},
-		"below nothing":            {ledger.SlotMark{Version: -1 << 63, Digest: "d", Bytes: "b"}, decision.VersionRollback},
-		"other content":            {ledger.SlotMark{Version: 5, Digest: "e", Bytes: "b"}, decision.VersionEquivocated},
-		"the order of lists":       {ledger.SlotMark{Version: 5, Digest: "d", Bytes: "c"}, decision.VersionEquivocated},
-		"as far as a step may be":  {ledger.SlotMark{Version: 1005}, ""},
-		"farther":                  {ledger.SlotMark{Version: 1006}, decision.SerialJump},
-		"the largest of all":       {ledger.SlotMark{Version: 1<<63 - 1}, decision.SerialJump},
-		"one that nobody can read": {ledger.SlotMark{}, decision.VersionRollback},
+		"the next":              {ledger.SlotMark{Version: 6, Digest: "b", Bytes: "y"}, ""},
+		"the same":              {five, ""},
+		"lower":                 {ledger.SlotMark{Version: 4, Digest: "a", Bytes: "x"}, decision.VersionRollback},
+		"equal, other content":  {ledger.SlotMark{Version: 5, Digest: "b", Bytes: "x"}, decision.VersionEquivocated},
+		"equal, in other order": {ledger.SlotMark{Version: 5, Digest: "a", Bytes: "y"}, decision.VersionEquivocated},
+		"equal, no digest":      {ledger.SlotMark{Version: 5, Bytes: "x"}, decision.VersionEquivocated},
+		"1000 above":            {ledger.SlotMark{Version: 1005}, ""},
+		"1001 above":            {ledger.SlotMark{Version: 1006}, decision.SerialJump},
+		"the largest number":    {ledger.SlotMark{Version: math.MaxInt64}, decision.SerialJump},
 	} {
-		t.Run(name, func(t *testing.T) {
-			wantReason(t, seen.Next(tt.next), tt.want)
-		})
+		t.Run(name, func(t *testing.T) { wantReason(t, five.Next(tt.v), tt.want) })
 	}
-	wantReason(t, ledger.FirstInSlot(ledger.SlotMark{Version: 1_000_000}), "")
-	wantReason(t, ledger.FirstInSlot(ledger.SlotMark{Version: 1_000_001}), decision.SerialJump)
-	top := ledger.SlotMark{Version: 1<<63 - 2}
-	wantReason(t, top.Next(ledger.SlotMark{Version: 1<<63 - 1}), "")
 }
 
-// Kinds share no slot, and the slot is that of what was signed.
-func TestSlots(t *testing.T) {
-	profile := &fragment.Fragment{Kind: fragment.KindContainerProfile, Bundle: "redis", Class: "base", Name: "x", Version: 2, Digest: "d", Bytes: "b"}
-	rules, binding := *profile, *profile
-	rules.Kind, binding.Kind = fragment.KindRules, fragment.KindRuleBinding
-	for of, want := range map[*fragment.Fragment]string{
-		profile: "pool/redis/base/x", &rules: "pool/redis/rules/base/x", &binding: "pool/redis/runtimerulealertbinding/base/x",
-	} {
-		if got := ledger.SlotOf("pool", of).String(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+func TestTheFirstVersionOfASlotIsBounded(t *testing.T) {
+	for version, want := range map[int64]decision.Reason{0: "", 1_000_000: "", 1_000_001: decision.SerialJump, math.MaxInt64: decision.SerialJump} {
+		wantReason(t, ledger.FirstSlot(ledger.SlotMark{Version: version}), want)
 	}
-	if got, want := ledger.SlotMarkOf(profile), (ledger.SlotMark{Version: 2, Digest: "d", Bytes: "b"}); got != want {
-		t.Errorf("%+v", got)
+}
+
+func TestSlotsAreNamedWithoutDoubt(t *testing.T) {
+	slot := ledger.Slot{Namespace: "pay", Bundle: "redis", Class: "rules/base", Name: "r0"}
+	if slot.String() != "pay/redis/rules/base/r0" || slot.Key() != "rules/base/r0" {
+		t.Errorf("%s, %s", slot, slot.Key())
+	}
+	names := map[string]bool{}
+	for _, name := range []string{
+		ledger.SlotsName("a", "b", 0), ledger.SlotsName("a", "b", 1), ledger.SlotsName("", "ab", 0), ledger.SlotsName("ab", "", 0), ledger.SlotsName("", "", 10),
+	} {
+		names[name] = true
+	}
+	if len(names) != 5 || !names["slots.c14cddc033f64b9dea80ea675cf280a0.0"] {
+		t.Errorf("names %v", names)
 	}
 }
