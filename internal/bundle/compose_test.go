@@ -388,6 +388,16 @@ func TestATamperedMemberAfterARestart(t *testing.T) {
 	wantRefused(t, w.compose(), decision.Tampered)
 	w.store(three()...)
 	wantAccepted(t, w.compose(), base, admission, overlay)
+	// Marks of other bundles, places and kinds make nobody a member.
+	for _, slot := range []ledger.Slot{
+		{Namespace: "pool", Bundle: "nginx", Class: "base", Name: "junk"}, {Namespace: "web", Bundle: "redis", Class: "base", Name: "junk"},
+		{Namespace: "pool", Bundle: "redis", Class: "seccomp/base", Name: "junk"},
+	} {
+		w.restart()
+		w.Known.Marks[slot] = ledger.SlotMark{Version: 1}
+		w.refuse("junk", decision.Tampered)
+		wantAccepted(t, w.compose(), base, admission, overlay)
+	}
 }
 
 // T7: presence is not signed, so that the policy says who must be there.
