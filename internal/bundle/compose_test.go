@@ -390,7 +390,8 @@ func TestATamperedMemberAfterARestart(t *testing.T) {
 	wantAccepted(t, w.compose(), base, admission, overlay)
 	// Marks of other bundles, places and kinds make nobody a member.
 	for _, slot := range []ledger.Slot{
-		{Namespace: "pool", Bundle: "nginx", Class: "base", Name: "junk"}, {Namespace: "web", Bundle: "redis", Class: "base", Name: "junk"},
+		{Namespace: "pool", Bundle: "nginx", Class: "base", Name: "junk"},
+		{Namespace: "web", Bundle: "redis", Class: "base", Name: "junk"},
 		{Namespace: "pool", Bundle: "redis", Class: "seccomp/base", Name: "junk"},
 	} {
 		w.restart()
