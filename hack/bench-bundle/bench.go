@@ -17,6 +17,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
 // bound is how much more 10,000 may cost than 1,000.
@@ -85,8 +86,9 @@ func median[T ~int | ~int64](runs []costs, of func(costs) T) T {
 	return all[len(all)/2]
 }
 
-// reader verifies carriers, each once, and counts.
+// reader judges carriers, each once, and counts.
 type reader struct {
+	engine   verify.Snapshot
 	verdicts *bundle.Verdicts
 	checked  int
 }
@@ -94,11 +96,11 @@ type reader struct {
 func (r *reader) candidates(carriers []*fragment.Object) []bundle.Candidate {
 	all := make([]bundle.Candidate, len(carriers))
 	for i, o := range carriers {
-		found := r.verdicts.Of(bundle.KeyOf(o, "sha256:policy"), func() bundle.Verified {
+		found := r.verdicts.Of(bundle.KeyOf(o, r.engine.Policy.Digest), func() bundle.Verified {
 			r.checked++
-			f, err := fragment.Verify(o)
-			if err != nil {
-				return bundle.Verified{Refusal: decision.From(err)}
+			f, d := verify.Fragment(r.engine, o)
+			if !d.Allowed() {
+				return bundle.Verified{Fragment: f, Refusal: decision.Errorf(d.Reason, "%s", d.What)}
 			}
 			return bundle.Verified{Fragment: f}
 		})
@@ -118,7 +120,7 @@ func measure(s *signer, n int) (costs, error) {
 	if err != nil {
 		return costs{}, err
 	}
-	r := &reader{verdicts: bundle.NewVerdicts(n)}
+	r := &reader{engine: s.trusted(), verdicts: bundle.NewVerdicts(n)}
 	var c costs
 	set := bundle.Set{Namespace: namespace, Name: bundled, Known: bundle.Known{Marks: map[ledger.Slot]ledger.SlotMark{}}}
 	c.verify = timed(func() { set.Candidates = r.candidates(carriers) })

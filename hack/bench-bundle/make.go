@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
 const (
@@ -25,6 +27,7 @@ const (
 type signer struct {
 	key         *ecdsa.PrivateKey
 	certificate []byte
+	fingerprint string
 }
 
 func newSigner() (*signer, error) {
@@ -40,7 +43,21 @@ func newSigner() (*signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &signer{key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, nil
+	fingerprint, err := fragment.Fingerprint(&key.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	return &signer{key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), fingerprint}, nil
+}
+
+// trusted is a policy that lets the signer sign for each class.
+func (s *signer) trusted() verify.Snapshot {
+	now := time.Now()
+	all := trustpolicy.FragmentClass{Signers: []string{s.fingerprint}, AllowedSpecPaths: []string{"*"}}
+	return verify.Snapshot{Now: now, Policy: &trustpolicy.Policy{
+		Digest: "sha256:bench", Expires: now.Add(time.Hour),
+		FragmentClasses: map[string]trustpolicy.FragmentClass{"base": all, "admission": all, "overlay": all},
+	}}
 }
 
 // carriers are n stored fragments of three classes, as small as those that are published.

@@ -520,7 +520,9 @@ func TestABundleIsTakenAway(t *testing.T) {
 
 // When the policy turns against what a member says, the member goes; it is not kept for being known.
 func TestThePolicyTurnsAgainstAMember(t *testing.T) {
-	for _, why := range []decision.Reason{decision.SignerRevoked, decision.SignerUnknown, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused} {
+	for _, why := range []decision.Reason{
+		decision.SignerRevoked, decision.SignerUnknown, decision.SignerScope, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused,
+	} {
 		t.Run(string(why), func(t *testing.T) {
 			w := newWorld(three()...)
 			w.compose()

@@ -130,7 +130,7 @@ func tampered(err *decision.Error) bool {
 // byPolicy reports whether a refusal is the policy's, about content that is sound.
 func byPolicy(r decision.Reason) bool {
 	switch r {
-	case decision.SignerUnknown, decision.SignerRevoked, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused:
+	case decision.SignerUnknown, decision.SignerRevoked, decision.SignerScope, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused:
 		return true
 	default:
 		return false
