@@ -105,7 +105,7 @@ func (d *division) judge(c Candidate, objects int) error {
 func (d *division) refuse(c Candidate, err *decision.Error) {
 	d.retry = d.retry || err.Reason == decision.SnapshotUnavailable
 	r := Refusal{Name: c.Name, Error: err, Known: d.known[c.Name] || d.remembered[c.Name] && aboutVersion(err.Reason)}
-	if c.Fragment != nil && d.last[leafOf(c.Fragment)] && byPolicy(err.Reason) {
+	if c.Fragment != nil && d.last[LeafOf(c.Fragment)] && byPolicy(err.Reason) {
 		d.turned, r.Known = true, false
 	}
 	d.refusals = append(d.refusals, r)

@@ -14,7 +14,8 @@ import (
 type Known struct {
 	// Last is the last composite that was accepted; nil where there is none, or it is lost.
 	Last *Composite
-	// Marks are those of the bundle's slots.
+	// Marks are those of the bundle's slots; nil where nobody keeps any, and versions are held against
+	// nothing. An empty map is a ledger that has not seen the bundle yet.
 	Marks map[ledger.Slot]ledger.SlotMark
 	// Alarmed says that a member was found tampered with since the last set that was accepted.
 	Alarmed bool
