@@ -29,26 +29,52 @@ type artefact struct {
 func artefacts() map[string]artefact {
 	const profile, rules = fragment.KindContainerProfile, fragment.KindRules
 	return map[string]artefact{
-		"node-agent/fragments/bundle37-base-signed.yaml": {profile, "bundle37-base", "bundle37", "base", vendor,
-			"f8da0b152166331932e2ef25576b91f81c4e9d5189a3c095ddf082e1b00732ff", []string{"architectures", "execs", "syscalls", "labelSelector"}, 0},
-		"node-agent/fragments/bundle37-admission-signed.yaml": {profile, "bundle37-admission", "bundle37", "admission", operator,
-			"aaceb6befba5ac1547d9e2d565d7e1de8c1e5aacd517012dea5bcf181bcbe43f", []string{"ingress"}, 0},
-		"node-agent/fragments/bundle37-overlay-signed.yaml": {profile, "bundle37-overlay", "bundle37", "overlay", operator,
-			"1513b0723b51e5f1b49aea750d72bbfbff9d1039a6dd3c28b4cad901446acb8a", []string{"execs"}, 0},
-		"node-agent/rules/cluster-baseline-signed.yaml": {rules, "ct-base-rules", "", "base", vendor,
-			"f1142f3e9da51aa044cf6cb3cf25342102d17ec4ef9194ea305829cfb172fd18", nil, 29},
-		"node-agent/rules/namespace-override-signed.yaml": {rules, "ct-bundle37-overlay-rules", "bundle37", "overlay", operator,
-			"08993a1bbcc49b542df9555ac996f7ac46d1a2a07577f6e47551f7575a96fb08", nil, 1},
-		"node-agent/rules/untrusted-signer-signed.yaml": {rules, "ct-rogue-rules", "", "base", untrusted,
-			"9a4bdbd4ba711caecabf87248770fd7e826b3a9ebd555d7af4fccd06efe2b7e6", nil, 1},
-		"bob/baseline-rules-signed.yaml": {rules, "default-rules", "", "base", bobOperator,
-			"f1170921b4c2c798e7b1d430a5f3e87b502e5a9ed0cfd36447dbe499031145f8", nil, 31},
-		"bob/client-SBOB-signed.yaml": {profile, "redis-client", "", "", bobVendor,
+		"node-agent/fragments/bundle37-base-signed.yaml": {
+			profile, "bundle37-base", "bundle37", "base", vendor,
+			"f8da0b152166331932e2ef25576b91f81c4e9d5189a3c095ddf082e1b00732ff",
+			[]string{"architectures", "execs", "syscalls", "labelSelector"},
+			0,
+		},
+		"node-agent/fragments/bundle37-admission-signed.yaml": {
+			profile, "bundle37-admission", "bundle37", "admission", operator,
+			"aaceb6befba5ac1547d9e2d565d7e1de8c1e5aacd517012dea5bcf181bcbe43f",
+			[]string{"ingress"},
+			0,
+		},
+		"node-agent/fragments/bundle37-overlay-signed.yaml": {
+			profile, "bundle37-overlay", "bundle37", "overlay", operator,
+			"1513b0723b51e5f1b49aea750d72bbfbff9d1039a6dd3c28b4cad901446acb8a",
+			[]string{"execs"},
+			0,
+		},
+		"node-agent/rules/cluster-baseline-signed.yaml": {
+			rules, "ct-base-rules", "", "base", vendor,
+			"f1142f3e9da51aa044cf6cb3cf25342102d17ec4ef9194ea305829cfb172fd18", nil, 29,
+		},
+		"node-agent/rules/namespace-override-signed.yaml": {
+			rules, "ct-bundle37-overlay-rules", "bundle37", "overlay", operator,
+			"08993a1bbcc49b542df9555ac996f7ac46d1a2a07577f6e47551f7575a96fb08", nil, 1,
+		},
+		"node-agent/rules/untrusted-signer-signed.yaml": {
+			rules, "ct-rogue-rules", "", "base", untrusted,
+			"9a4bdbd4ba711caecabf87248770fd7e826b3a9ebd555d7af4fccd06efe2b7e6", nil, 1,
+		},
+		"bob/baseline-rules-signed.yaml": {
+			rules, "default-rules", "", "base", bobOperator,
+			"f1170921b4c2c798e7b1d430a5f3e87b502e5a9ed0cfd36447dbe499031145f8", nil, 31,
+		},
+		"bob/client-SBOB-signed.yaml": {
+			profile, "redis-client", "", "", bobVendor,
 			"4af618152423b9d4b7898fd78788126368d0b47861912a5ddc6717518f3fcd6d",
-			[]string{"architectures", "execs", "opens", "imageID", "imageTag", "labelSelector", "egress"}, 0},
-		"bob/redis-healed-signed.yaml": {profile, "redis", "", "", bobVendor,
+			[]string{"architectures", "execs", "opens", "imageID", "imageTag", "labelSelector", "egress"},
+			0,
+		},
+		"bob/redis-healed-signed.yaml": {
+			profile, "redis", "", "", bobVendor,
 			"1b264254fac39c97f19a9a220eb31b6186d65dc9f4a05add181dbe5bd194aef2",
-			[]string{"architectures", "capabilities", "execs", "opens", "imageID", "imageTag", "labelSelector", "ingress"}, 0},
+			[]string{"architectures", "capabilities", "execs", "opens", "imageID", "imageTag", "labelSelector", "ingress"},
+			0,
+		},
 	}
 }
 

@@ -243,7 +243,7 @@ func TestFingerprint(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	for text, want := range map[string]bool{"": true, "YQ==": true, "YWI=": true, "YWJj": true, "YQ": false, "YR==": false, "YWI=\n": false, "YW\rI=": false, "YWI= ": false, "YW_-": false} {
+	for text, want := range map[string]bool{"": true, "YQ==": true, "YWI=": true, "YWJj": true, "YQ": false, "YR==": false, "YWI=\n": false, "YW\rI=": false, "YWI=.": false, "YW_-": false} {
 		if got, ok := signature.Decode(text); ok != want || ok && base64.StdEncoding.EncodeToString(got) != text {
 			t.Errorf("%q: %q, %v", text, got, ok)
 		}
