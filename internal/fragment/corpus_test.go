@@ -100,6 +100,7 @@ func TestPublishedArtefacts(t *testing.T) {
 			if len(f.Diverges) > 0 {
 				t.Errorf("the stored spec differs in %v", f.Diverges)
 			}
+			agree(t, publishedText(t, file))
 		})
 	}
 }
@@ -120,7 +121,29 @@ func TestMalleable(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			_, err := fragment.Verify(published(t, "malleable/"+file+".yaml"))
 			wantReason(t, err, want)
+			agree(t, publishedText(t, "malleable/"+file+".yaml"))
 		})
+	}
+}
+
+// What was published without a signature is no fragment; the digests are those
+// from which the published Merkle root 2a91e677… follows.
+func TestPublishedUnsignedFragments(t *testing.T) {
+	for file, want := range map[string]string{
+		"frag-base-redis":             "45c5c5cbbb99ae8cbcf9dd210ae47c9c4859e1e1435f51d1a19dcea580fec5b2",
+		"frag-overlay-ops":            "1e6fe5c25d5c013914b13902eca636ff7b8ec8b8e140d9e908291d04d12a859f",
+		"frag-admission-redis-client": "f07b9233b53196d8117522a9d6d3a2598e9dfc1ea1d14594aec324dc1c723f7b",
+	} {
+		o := published(t, "bob/fragments-unsigned/"+file+".yaml")
+		_, err := fragment.Verify(o)
+		wantReason(t, err, decision.Unsigned)
+		content, err := fragment.Content(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := fragment.Digest(content); err != nil || got != want {
+			t.Errorf("%s: %s, %v", file, got, err)
+		}
 	}
 }
 
