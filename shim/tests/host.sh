@@ -183,7 +183,7 @@ test_a_search_of_the_script_that_breaks_off_is_1() {
 	printf 'echo {{ x\n' >script
 	sign alice
 	cp /bin/grep grep.whole
-	printf '#!/bin/sh\ncase $1 in -aon) exit 2 ;; esac\nexec %s/grep.whole "$@"\n' "$T" >broken
+	printf '#!/bin/sh\ncase $1 in -aonb) exit 2 ;; esac\nexec %s/grep.whole "$@"\n' "$T" >broken
 	chmod 0755 broken
 	mount --bind broken "$(readlink -f /bin/grep)"
 	run join
