@@ -198,6 +198,34 @@ test_a_work_directory_that_is_no_tmpfs_is_23() {
 	chmod 700 /run/kpssh
 	run join
 	answers 23 tmpfs
+	# that it was one before counts for nothing
+	umount /run/kpssh
+	chmod 700 /run/kpssh
+	run join
+	answers 0
+	mount --bind /var/lib/disk /run/kpssh
+	run join
+	answers 23 tmpfs
+	[ -z "$(ls -A /var/lib/disk)" ] || fail 'something is on the disk'
+}
+
+# A child that is stopped before it has traps of its own has the shim's, in bash.
+test_a_child_that_is_stopped_early_leaves_the_work_files() {
+	sed -e '/^case /d' -e '/^main "\$@"$/d' "$SHIM" >functions
+	cat >child <<-'S'
+		. ./functions
+		work=/run/w answer='' beside=''
+		: >/run/w.script
+		trap leave_clean EXIT
+		status=0
+		(leave_clean) || status=$?
+		[ "$status" -eq 1 ] && [ -e /run/w.script ] || exit 9
+		answer=$FAILED
+	S
+	code=0
+	/bin/sh child || code=$?
+	[ "$code" -eq 10 ] || fail "it ended with $code, not 10"
+	[ ! -e /run/w.script ] || fail 'the shim itself left its work files'
 }
 
 test_a_work_directory_of_others_is_23() {
