@@ -191,6 +191,23 @@ test_a_search_of_the_script_that_breaks_off_is_1() {
 	answers 1 'could not be searched'
 }
 
+test_a_thousand_lines_hide_nothing() {
+	{ yes '#!/bin/true' | head -n 1500 | sed 's/^/: <<E\n/;s/$/\nE/'; printf 'echo a\000b\n'; } >script
+	sign alice
+	run join
+	answers 14 'line 4501 holds a NUL'
+	{ yes '#!/bin/true' | head -n 1500 | sed 's/^/: <<E\n/;s/$/\nE/'; printf 'echo ran\n'; } >script
+	sign alice
+	run join
+	answers 0
+	for many in '{{' '#warrant: v1'; do
+		yes "$many" | head -n 1500 >script
+		sign alice
+		run join
+		answers 14
+	done
+}
+
 test_a_work_directory_that_is_no_tmpfs_is_23() {
 	mkdir /var/lib/disk
 	mkdir -p /run/kpssh
