@@ -260,7 +260,7 @@ func (w *world) image(t *testing.T) map[string]string {
 		must(t, err)
 	}
 	// made when needed, and empty
-	for _, path := range []string{workDir, stateDir + "/running", stateDir + "/lock", stateDir + "/runs"} {
+	for _, path := range []string{workDir, workDir + "/.tmpfs", stateDir + "/running", stateDir + "/lock", stateDir + "/runs"} {
 		delete(image, strings.TrimPrefix(path, "/"))
 	}
 	return image

@@ -200,12 +200,30 @@ test_a_nul_in_the_script_is_14() {
 test_a_search_of_the_script_that_breaks_off_is_1() {
 	printf 'echo {{ x\n' >script
 	sign alice
-	printf '#!/bin/sh\nexit 2\n' >broken
+	cp /bin/grep grep.whole
+	printf '#!/bin/sh\ncase $1 in -aonb) exit 2 ;; esac\nexec %s/grep.whole "$@"\n' "$T" >broken
 	chmod 0755 broken
 	mount --bind broken "$(readlink -f /bin/grep)"
 	run join
 	umount "$(readlink -f /bin/grep)"
 	answers 1 'could not be searched'
+}
+
+test_a_thousand_lines_hide_nothing() {
+	{ yes '#!/bin/true' | head -n 1500 | sed 's/^/: <<E\n/;s/$/\nE/'; printf 'echo a\000b\n'; } >script
+	sign alice
+	run join
+	answers 14 'line 4501 holds a NUL'
+	{ yes '#!/bin/true' | head -n 1500 | sed 's/^/: <<E\n/;s/$/\nE/'; printf 'echo ran\n'; } >script
+	sign alice
+	run join
+	answers 0
+	for many in '{{' '#warrant: v1'; do
+		yes "$many" | head -n 1500 >script
+		sign alice
+		run join
+		answers 14
+	done
 }
 
 test_a_work_directory_that_is_no_tmpfs_is_23() {
@@ -215,6 +233,34 @@ test_a_work_directory_that_is_no_tmpfs_is_23() {
 	chmod 700 /run/kpssh
 	run join
 	answers 23 tmpfs
+	# that it was one before counts for nothing
+	umount /run/kpssh
+	chmod 700 /run/kpssh
+	run join
+	answers 0
+	mount --bind /var/lib/disk /run/kpssh
+	run join
+	answers 23 tmpfs
+	[ -z "$(ls -A /var/lib/disk)" ] || fail 'something is on the disk'
+}
+
+# A child that is stopped before it has traps of its own has the shim's, in bash.
+test_a_child_that_is_stopped_early_leaves_the_work_files() {
+	sed -e '/^case /d' -e '/^main "\$@"$/d' "$SHIM" >functions
+	cat >child <<-'S'
+		. ./functions
+		work=/run/w answer='' beside=''
+		: >/run/w.script
+		trap leave_clean EXIT
+		status=0
+		(leave_clean) || status=$?
+		[ "$status" -eq 1 ] && [ -e /run/w.script ] || exit 9
+		answer=$FAILED
+	S
+	code=0
+	/bin/sh child || code=$?
+	[ "$code" -eq 10 ] || fail "it ended with $code, not 10"
+	[ ! -e /run/w.script ] || fail 'the shim itself left its work files'
 }
 
 test_a_work_directory_of_others_is_23() {

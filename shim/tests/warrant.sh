@@ -407,12 +407,12 @@ test_endpoint_and_ca_are_pinned() {
 	ran join
 	for line in KPSSH_CLUSTER_ENDPOINT=https://10.0.0.6:6443 KPSSH_CLUSTER_ENDPOINT=https://10.0.0.5:6443/ "KPSSH_CLUSTER_CA_B64=$foreign"; do
 		param "$line"
-		refused 3 "${line%%=*} is pinned neither" join
+		refused 3 "${line%%=*} is none of those" join
 	done
 	# the warrant cannot widen what the host pins
 	warrant serial=43 end="target any${LF}param KPSSH_CLUSTER_ENDPOINT optional enum https://10.0.0.6:6443 https://10.0.0.5:6443"
 	param KPSSH_CLUSTER_ENDPOINT=https://10.0.0.6:6443
-	refused 3 'KPSSH_CLUSTER_ENDPOINT is pinned neither' join
+	refused 3 'KPSSH_CLUSTER_ENDPOINT is none of those' join
 	param KPSSH_CLUSTER_ENDPOINT=https://10.0.0.5:6443
 	ran join
 	rm /etc/kpssh/cluster
