@@ -314,8 +314,8 @@ func TestValuesOfAClass(t *testing.T) {
 		"imageID":      {`["registry.example/redis@*"]`, []string{"registry.example/redis@sha256:aa"}, []string{"evil.example/redis@sha256:aa"}},
 		"imageTag":     {`["registry.example/redis:7"]`, []string{"registry.example/redis:7"}, []string{"registry.example/redis:8"}},
 		"rulePolicies": {`["R0001"]`, []string{`{R0001: {containerAllowed: true}}`}, []string{`{R0002: {}}`, `{R0001: {}, R0002: {}}`}},
-		"egress": {`["*.redis.svc.", "10.0.0.0/16"]`,
-			[]string{`[{identifier: a, dns: a.redis.svc.}]`, `[{identifier: a, dnsNames: [a.redis.svc., b.redis.svc.]}]`, `[{identifier: a, ipAddress: 10.0.9.9}]`},
+		"egress": {`["*.redis.svc.", "10.0.*", "10.2.0.0/16"]`,
+			[]string{`[{identifier: a, dns: a.redis.svc.}]`, `[{identifier: a, dnsNames: [a.redis.svc., b.redis.svc.]}]`, `[{identifier: a, ipAddress: 10.0.9.9}]`, `[{identifier: a, ipAddress: 10.2.0.0/16}]`},
 			[]string{
 				`[{identifier: a, dns: evil.example.}]`, `[{identifier: a, dns: a.redis.svc., dnsNames: [evil.example.]}]`, `[{identifier: a, ipAddress: 10.1.0.1}]`,
 				`[{identifier: a, ipAddress: 10.0.0.0/8}]`, `[{identifier: a, dns: a.redis.svc., ipAddress: 10.1.0.1}]`, `[{identifier: a}]`,
