@@ -360,6 +360,9 @@ func TestAFlatProfileIsJudgedByItsClass(t *testing.T) {
 	const spec = "execs: [{path: /bin/a}]"
 	_, d := g.judge(g.vendor, profileText("redis", "", spec))
 	g.want(d, decision.ClassUnknown)
+	if !strings.Contains(d.What, "has no class") {
+		t.Errorf("it is told %q", d.What)
+	}
 	f, d := g.judge(g.vendor, profileText("redis", labels("", "base", ""), spec))
 	g.want(d, decision.Verified)
 	if f.Bundle != "" || verify.SlotOf(f, "pay") != (ledger.Slot{Namespace: "pay", Class: "base", Name: "redis"}) {
