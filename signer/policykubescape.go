@@ -7,29 +7,28 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"math/big"
-	"strconv"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment/policyfile"
+	"github.com/hostwarrant/hostwarrant/internal/fragment/signature"
 )
 
 // ecdsaKey gives the P-256 key behind an SSH public key.
 func ecdsaKey(key ssh.PublicKey) (*ecdsa.PublicKey, error) {
 	if k, ok := key.(ssh.CryptoPublicKey); ok {
 		if public, ok := k.CryptoPublicKey().(*ecdsa.PublicKey); ok {
-			return public, policyfile.CheckKey(public)
+			return public, signature.CheckKey(public)
 		}
 	}
-	return nil, policyfile.CheckKey(nil)
+	return nil, signature.CheckKey(nil)
 }
 
 // signPolicyFile signs the policy of a file as kubescape's sign-object does: a certificate of the key by
@@ -44,7 +43,7 @@ func (c *cli) signPolicyFile(f *policyfile.File, key ssh.Signer) error {
 	if err != nil {
 		return err
 	}
-	signature, err := signer.SignMessage(c.rand, []byte(digest), crypto.SHA256)
+	signed, err := signer.SignMessage(c.rand, []byte(digest), crypto.SHA256)
 	if err != nil {
 		return err
 	}
@@ -62,13 +61,7 @@ func (c *cli) signPolicyFile(f *policyfile.File, key ssh.Signer) error {
 		return decision.Errorf(decision.Internal, "making a certificate: %v", err)
 	}
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	f.Annotations = map[string]string{
-		policyfile.AnnotationSignature:   base64.StdEncoding.EncodeToString(signature),
-		policyfile.AnnotationCertificate: base64.StdEncoding.EncodeToString(certificate),
-		policyfile.AnnotationIssuer:      "local",
-		policyfile.AnnotationIdentity:    "local-key",
-		policyfile.AnnotationTimestamp:   strconv.FormatInt(now.Unix(), 10),
-	}
+	f.Annotations = signature.Annotations(certificate, signed, now)
 	return f.Verify(public)
 }
 

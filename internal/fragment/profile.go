@@ -1,7 +1,5 @@
 package fragment
 
-import "encoding/json"
-
 // ProfileSpec is the spec of a ContainerProfile. Its fields, and those of its parts,
 // stand in the order in which the format writes them: the bytes that are signed
 // beside depend on it.
@@ -73,11 +71,11 @@ type SeccompArg struct {
 
 // Endpoint is an HTTP endpoint that may be called or served.
 type Endpoint struct {
-	Endpoint  string          `json:"endpoint,omitempty"`
-	Methods   []string        `json:"methods,omitempty"`
-	Internal  bool            `json:"internal"`
-	Direction string          `json:"direction,omitempty"`
-	Headers   json.RawMessage `json:"headers,omitempty"`
+	Endpoint  string   `json:"endpoint,omitempty"`
+	Methods   []string `json:"methods,omitempty"`
+	Internal  bool     `json:"internal"`
+	Direction string   `json:"direction,omitempty"`
+	Headers   Free     `json:"headers,omitempty"`
 }
 
 // RulePolicy excuses a container, or processes of it, from a rule.

@@ -58,6 +58,7 @@ type parts struct {
 	Meta
 	created      string // metadata.creationTimestamp
 	spec, status fields
+	text         json.RawMessage // of spec
 }
 
 // parseAny takes apart an object of any kind.
@@ -72,7 +73,7 @@ func parseAny(raw []byte) (parts, error) {
 		return parts{}, err
 	}
 	var metadata fields
-	o := parts{}
+	o := parts{text: top["spec"]}
 	err = top.getAll("", map[string]any{
 		"apiVersion": &o.APIVersion, "kind": &o.Kind, "metadata": &metadata, "spec": &o.spec, "status": &o.status,
 	})

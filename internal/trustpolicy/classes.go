@@ -4,6 +4,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+
+	"github.com/hostwarrant/hostwarrant/internal/fragment/specpath"
 )
 
 // FragmentClass says who may sign fragments of a class, and what those may set.
@@ -31,14 +33,6 @@ var (
 	fragmentPrint = regexp.MustCompile(`^key:[0-9a-f]{64}$`)
 	ruleID        = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 )
-
-// SpecPaths are the parts of a ContainerProfile's spec that a class may allow.
-func SpecPaths() []string {
-	return []string{
-		"architectures", "capabilities", "execs", "opens", "syscalls", "seccompProfile", "endpoints", "imageID", "imageTag",
-		"rulePolicies", "identifiedCallStacks", "labelSelector", "ingress", "egress",
-	}
-}
 
 func (d *document) classes(p *Policy) error {
 	p.FragmentClasses, p.RuleClasses, p.BindingClasses = d.FragmentClasses, d.RuleClasses, d.BindingClasses
@@ -83,7 +77,7 @@ func (c FragmentClass) check(sort, name string) error {
 	if err := class(sort, name, c.Signers); err != nil {
 		return err
 	}
-	known := func(path string) bool { return slices.Contains(SpecPaths(), path) }
+	known := func(path string) bool { return slices.Contains(specpath.Names(), path) }
 	// check: PolicyMalformed: a path that does not exist is a slip that would leave the real one closed, or open
 	if i := slices.IndexFunc(c.AllowedSpecPaths, func(path string) bool { return path != "*" && !known(path) }); i >= 0 {
 		return malformed("%s.%s.allowedSpecPaths: %.80q is not a part of a ContainerProfile", sort, name, c.AllowedSpecPaths[i])

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/fragment/canonical"
 )
 
 // MaxFile bounds a file; a ConfigMap, in which it is mounted, holds 1 MiB.
@@ -112,5 +113,5 @@ func (p *Policy) Digest() (string, error) {
 	if err != nil {
 		return "", malformed("%v", err)
 	}
-	return Hash(text)
+	return canonical.Hash(text)
 }

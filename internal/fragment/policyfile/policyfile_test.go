@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment/policyfile"
+	"github.com/hostwarrant/hostwarrant/internal/fragment/signature"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -40,26 +41,6 @@ func publicKey(t *testing.T, text []byte) *ecdsa.PublicKey {
 		t.Fatalf("%T", key)
 	}
 	return public
-}
-
-func TestHash(t *testing.T) {
-	const want = "64e283dfde9b08785c2544d46ceb4171e8e43ee68ed51072d02c7240dc3fb74a"
-	for _, document := range []string{`{"a":null,"b":[1,"x"],"c":{}}`, `{"b":["x",1],"c":{},"a":null}`} {
-		if got, err := policyfile.Hash([]byte(document)); err != nil || got != want {
-			t.Errorf("%s: %s, %v", document, got, err)
-		}
-	}
-	for _, other := range []string{`{"a":null,"b":[1,"y"],"c":{}}`, `{"a":false,"b":[1,"x"],"c":{}}`, `{"a":true,"b":[1,"x"],"c":{}}`, `{"a":null,"b":[2,"x"],"c":{}}`} {
-		if got, err := policyfile.Hash([]byte(other)); err != nil || got == want {
-			t.Errorf("%s hashes alike, or %v", other, err)
-		}
-	}
-	a, err := policyfile.Hash([]byte(`{"status":{"conditions":[1],"x":2}}`))
-	if b, berr := policyfile.Hash([]byte(`{"status":{"x":2}}`)); err != nil || berr != nil || a != b {
-		t.Error("conditions are part of the hash")
-	}
-	_, err = policyfile.Hash([]byte(`{`))
-	wantReason(t, err, decision.Malformed)
 }
 
 // The published policies, by the published root.
@@ -144,28 +125,28 @@ func TestNearMisses(t *testing.T) {
 		want   decision.Reason
 	}{
 		"as it is":              {func(*policyfile.File) {}, decision.Verified},
-		"spoofed identity":      {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationIdentity] = "root" }, decision.Verified},
-		"no signature":          {func(f *policyfile.File) { delete(f.Annotations, policyfile.AnnotationSignature) }, decision.Unsigned},
-		"no certificate":        {func(f *policyfile.File) { delete(f.Annotations, policyfile.AnnotationCertificate) }, decision.Unsigned},
-		"content":               {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationContent] = "" }, decision.SignatureMalformed},
-		"a signature of spaces": {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationSignature] += "\n" }, decision.SignatureMalformed},
-		"half a signature":      {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationSignature] = "MEUC" }, decision.Tampered},
-		"no base64":             {func(f *policyfile.File) { f.Annotations[policyfile.AnnotationCertificate] = "-" }, decision.SignatureMalformed},
+		"spoofed identity":      {func(f *policyfile.File) { f.Annotations[signature.AnnotationIdentity] = "root" }, decision.Verified},
+		"no signature":          {func(f *policyfile.File) { delete(f.Annotations, signature.AnnotationSignature) }, decision.Unsigned},
+		"no certificate":        {func(f *policyfile.File) { delete(f.Annotations, signature.AnnotationCertificate) }, decision.Tampered},
+		"content":               {func(f *policyfile.File) { f.Annotations[signature.AnnotationContent] = "" }, decision.SignatureMalformed},
+		"a signature of spaces": {func(f *policyfile.File) { f.Annotations[signature.AnnotationSignature] += "\n" }, decision.SignatureMalformed},
+		"half a signature":      {func(f *policyfile.File) { f.Annotations[signature.AnnotationSignature] = "MEUC" }, decision.Tampered},
+		"no base64":             {func(f *policyfile.File) { f.Annotations[signature.AnnotationCertificate] = "-" }, decision.SignatureMalformed},
 		"a key as certificate": {func(f *policyfile.File) {
-			f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "PUBLIC KEY"})
+			f.Annotations[signature.AnnotationCertificate] = encode(&pem.Block{Type: "PUBLIC KEY"})
 		}, decision.SignatureMalformed},
 		"an empty certificate": {func(f *policyfile.File) {
-			f.Annotations[policyfile.AnnotationCertificate] = encode(&pem.Block{Type: "CERTIFICATE"})
+			f.Annotations[signature.AnnotationCertificate] = encode(&pem.Block{Type: "CERTIFICATE"})
 		}, decision.SignatureMalformed},
 		"two certificates": {func(f *policyfile.File) {
-			one, err := base64.StdEncoding.DecodeString(f.Annotations[policyfile.AnnotationCertificate])
+			one, err := base64.StdEncoding.DecodeString(f.Annotations[signature.AnnotationCertificate])
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.Annotations[policyfile.AnnotationCertificate] = base64.StdEncoding.EncodeToString(append(one, one...))
+			f.Annotations[signature.AnnotationCertificate] = base64.StdEncoding.EncodeToString(append(one, one...))
 		}, decision.SignatureMalformed},
 		"another kind of key": {func(f *policyfile.File) {
-			f.Annotations[policyfile.AnnotationCertificate] = encode(ed25519Certificate(t))
+			f.Annotations[signature.AnnotationCertificate] = encode(ed25519Certificate(t))
 		}, decision.KeyTypeRefused},
 		"a changed policy": {func(f *policyfile.File) { f.Policy.Mode = policyfile.Enforce }, decision.Tampered},
 	} {
@@ -179,5 +160,4 @@ func TestNearMisses(t *testing.T) {
 			wantReason(t, f.Verify(&other.PublicKey), decision.KeyTypeRefused)
 		})
 	}
-	wantReason(t, policyfile.CheckKey(nil), decision.KeyTypeRefused)
 }

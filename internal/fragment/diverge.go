@@ -1,0 +1,90 @@
+package fragment
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/hostwarrant/hostwarrant/internal/fragment/specpath"
+)
+
+// pathOf is the name under which a field of a kind's spec is reported.
+func pathOf(kind, field string) string {
+	switch kind {
+	case KindContainerProfile:
+		return cmp.Or(specpath.Of(field), UnknownPath)
+	case KindRules:
+		if field == "rules" {
+			return field
+		}
+		return UnknownPath
+	default:
+		return field
+	}
+}
+
+// diverges names the parts of a stored spec that differ from the signed one, in the order
+// of SpecPaths. What is empty at any depth counts as absent: storage drops and adds such.
+func diverges(kind string, stored, signed json.RawMessage) []string {
+	was, is := fieldsOf(signed), fieldsOf(stored)
+	differ := map[string]bool{}
+	for _, fields := range []map[string]any{was, is} {
+		for name := range fields {
+			if !reflect.DeepEqual(was[name], is[name]) {
+				differ[pathOf(kind, name)] = true
+			}
+		}
+	}
+	var names []string
+	for _, name := range SpecPaths() {
+		if kind == KindContainerProfile && differ[name] {
+			names = append(names, name)
+			delete(differ, name)
+		}
+	}
+	return append(names, slices.Sorted(maps.Keys(differ))...)
+}
+
+// fieldsOf are the fields of a spec that are not empty.
+func fieldsOf(spec json.RawMessage) map[string]any {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(spec))
+	decoder.UseNumber() // as float64, large numbers would be equal that are not
+	if decoder.Decode(&value) != nil {
+		return nil
+	}
+	fields, _ := prune(value).(map[string]any)
+	return fields
+}
+
+// prune takes what is empty out of objects, at all depths; an element of a list that is empty stays, as nil.
+func prune(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, field := range value {
+			if value[name] = prune(field); value[name] == nil {
+				delete(value, name)
+			}
+		}
+		if len(value) == 0 {
+			return nil
+		}
+		return value
+	case []any:
+		for i, element := range value {
+			value[i] = prune(element)
+		}
+		if len(value) == 0 {
+			return nil
+		}
+		return value
+	default:
+		if empty(value) {
+			return nil
+		}
+		return value
+	}
+}

@@ -1,0 +1,106 @@
+package fragment
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+)
+
+// unlike says why content is not as the format writes it. Again is what the types make of it.
+func unlike(content, again []byte) error {
+	if field := unknownField(content, again); field != "" {
+		return unknown(field)
+	}
+	return decision.Errorf(decision.NotCanonical, "the content is not as the format writes it: repeated, reordered or otherwise spelled fields").
+		Try("sign it with hostwarrant sign, which writes it so")
+}
+
+// unknown is not a sign of tampering: whoever signed may have newer types.
+func unknown(field string) error {
+	return decision.Errorf(decision.NotCanonical, "unknown field %.80q", field).At(field).
+		Try("leave the field out, or use a release that knows it")
+}
+
+// unknownField is the path of a field that text has and again, which is the same by
+// the types, has not; "" where there is none. An empty field may be left out.
+func unknownField(text, again []byte) string {
+	var was, is any
+	if json.Unmarshal(text, &was) != nil || json.Unmarshal(again, &is) != nil {
+		return ""
+	}
+	return missing("", was, is)
+}
+
+func missing(path string, was, is any) string {
+	switch was := was.(type) {
+	case map[string]any:
+		is, _ := is.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(was)) {
+			at := join(path, name)
+			field, known := is[name]
+			if !known && !empty(was[name]) {
+				return at
+			}
+			if found := missing(at, was[name], field); known && found != "" {
+				return found
+			}
+		}
+	case []any:
+		is, _ := is.([]any)
+		for i, element := range was[:min(len(was), len(is))] {
+			if found := missing(fmt.Sprintf("%s[%d]", path, i), element, is[i]); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// empty reports whether a value is one that a type may leave out.
+func empty(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case bool:
+		return !value
+	case float64:
+		return value == 0
+	case json.Number:
+		return value == "0"
+	case string:
+		return value == ""
+	case []any:
+		return len(value) == 0
+	case map[string]any:
+		return len(value) == 0
+	default:
+		return false
+	}
+}
+
+// mistyped is the error of signed content that the types cannot take.
+func mistyped(err error) error { return typeError(decision.Tampered, err) }
+
+// misshapen is that of a stored object.
+func misshapen(err error) error { return typeError(decision.Malformed, err).At("spec") }
+
+func typeError(reason decision.Reason, err error) *decision.Error {
+	if already, ok := errors.AsType[*decision.Error](err); ok {
+		return already
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return decision.Errorf(reason, "%.80q has a value of another type (%.20s)", wrong.Field, wrong.Value)
+	}
+	return decision.Errorf(reason, "not of the types that the kind has: %.80v", err)
+}
