@@ -57,7 +57,7 @@ func (k *kept) DeepCopyObject() runtime.Object {
 // the facts, and leaves every other object alone. Annotations alone may have 256 KiB.
 func Slim(o any) (any, bool) {
 	m, ok := o.(*metav1.PartialObjectMetadata)
-	if !ok || fragment.APIVersionOf(m.Kind) == "" {
+	if !ok || watchedKind(m.Kind).GroupKind != m.GroupVersionKind().GroupKind() {
 		return o, false
 	}
 	return &kept{

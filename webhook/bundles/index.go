@@ -16,6 +16,8 @@ type index struct {
 	groups  map[group]*members
 	// bundlesOf counts, for the name of an object, the bundles that have a member of that name.
 	bundlesOf map[Key]map[ID]bool
+	// kinds are those whose stored objects are known.
+	kinds map[string]bool
 }
 
 // group is what objects of a kind carry the labels of.
@@ -34,7 +36,7 @@ type members struct {
 }
 
 func newIndex() *index {
-	return &index{objects: map[Key]*facts{}, groups: map[group]*members{}, bundlesOf: map[Key]map[ID]bool{}}
+	return &index{objects: map[Key]*facts{}, groups: map[group]*members{}, bundlesOf: map[Key]map[ID]bool{}, kinds: map[string]bool{}}
 }
 
 // put takes an object in, and returns what stood there before; nil where nothing did.
@@ -201,4 +203,28 @@ func (x *index) claimed(k Key) []ID {
 		ids = append(ids, id)
 	}
 	return ids
+}
+
+// learn says that the stored objects of a kind are known, unlearn that they are not yet.
+func (x *index) learn(kind string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.kinds[kind] = true
+}
+
+func (x *index) unlearn(kind string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.kinds, kind)
+}
+
+func (x *index) learnt(kinds []string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, kind := range kinds {
+		if !x.kinds[kind] {
+			return false
+		}
+	}
+	return true
 }
