@@ -26,13 +26,6 @@ const (
 	MaxBundleFindings = 100
 )
 
-// HexDigest is a SHA-256 in lower-case hex.
-//
-// +kubebuilder:validation:MinLength=64
-// +kubebuilder:validation:MaxLength=64
-// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
-type HexDigest string
-
 // BundleMember is a fragment that the composite is made of. All of it was signed.
 type BundleMember struct {
 	// name of the fragment.

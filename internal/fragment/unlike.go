@@ -32,39 +32,41 @@ func unknownField(text, again []byte) string {
 	if json.Unmarshal(text, &was) != nil || json.Unmarshal(again, &is) != nil {
 		return ""
 	}
-	return missing("", was, is)
+	return missing(was, is)
 }
 
-func missing(path string, was, is any) string {
+// missing builds the path on the way back: on the way down, that of deep content would
+// be copied at each level, and take time in the square of its depth.
+func missing(was, is any) string {
 	switch was := was.(type) {
 	case map[string]any:
 		is, _ := is.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(was)) {
-			at := join(path, name)
 			field, known := is[name]
 			if !known && !empty(was[name]) {
-				return at
+				return name
 			}
-			if found := missing(at, was[name], field); known && found != "" {
-				return found
+			if found := missing(was[name], field); known && found != "" {
+				return name + separator(found) + found
 			}
 		}
 	case []any:
 		is, _ := is.([]any)
 		for i, element := range was[:min(len(was), len(is))] {
-			if found := missing(fmt.Sprintf("%s[%d]", path, i), element, is[i]); found != "" {
-				return found
+			if found := missing(element, is[i]); found != "" {
+				return fmt.Sprintf("[%d]%s%s", i, separator(found), found)
 			}
 		}
 	}
 	return ""
 }
 
-func join(path, name string) string {
-	if path == "" {
-		return name
+// separator stands before a field, and not before an index.
+func separator(path string) string {
+	if path[0] == '[' {
+		return ""
 	}
-	return path + "." + name
+	return "."
 }
 
 // empty reports whether a value is one that a type may leave out.

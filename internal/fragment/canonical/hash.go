@@ -14,16 +14,19 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
 
-// Hash is the canonical hash of a JSON document, as 64 hex digits. The error carries Malformed.
-//
-// It takes time and memory in proportion to the document, whatever its shape, since
-// it runs before a signature is judged.
+// MaxValues bounds the values of a document. In honest ones a value takes sixteen bytes and
+// more, so that 8 MiB, the bound of the format, stay below it; but a few kilobytes of gzip
+// make millions of empty ones, and the hash is made before a signature is judged.
+const MaxValues = 1 << 19
+
+// Hash is the canonical hash of a JSON document, as 64 hex digits. The error carries
+// Malformed or TooLarge.
 func Hash(document []byte) (string, error) {
 	// check: Malformed: what is no JSON is read by each reader as it likes
 	if !json.Valid(document) {
 		return "", decision.Errorf(decision.Malformed, "not JSON")
 	}
-	h := hasher{scanner: scanner{text: document}, buffer: sha256.New()}
+	h := hasher{scanner: scanner{text: document}, buffer: sha256.New(), left: MaxValues}
 	sum, err := h.value(root)
 	return hex.EncodeToString(sum[:]), err
 }
@@ -46,9 +49,15 @@ type member struct{ name, value sum }
 type hasher struct {
 	scanner
 	buffer hash.Hash
+	left   int // values that may still come
 }
 
 func (h *hasher) value(at place) (sum, error) {
+	h.left--
+	// check: TooLarge: small gzip makes millions of values, each of which is hashed and sorted
+	if h.left < 0 {
+		return sum{}, decision.Errorf(decision.TooLarge, "more than %d values", MaxValues)
+	}
 	switch token := h.token(); token[0] {
 	case '{':
 		return h.object(at)
@@ -69,7 +78,9 @@ func number(token []byte) (sum, error) {
 	if err != nil {
 		return sum{}, decision.Errorf(decision.Malformed, "a number that is too large")
 	}
-	return sha256.Sum256(binary.BigEndian.AppendUint64(nil, math.Float64bits(f))), nil
+	var bits [8]byte
+	binary.BigEndian.PutUint64(bits[:], math.Float64bits(f))
+	return sha256.Sum256(bits[:]), nil
 }
 
 // list hashes the elements in the order of their hashes, so that theirs does not count.
