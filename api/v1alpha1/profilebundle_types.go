@@ -108,6 +108,17 @@ type BundleMissing struct {
 	Class string `json:"class"`
 }
 
+// ConflictDecision says what chose between members.
+//
+// +kubebuilder:validation:Enum=Policy;Order
+type ConflictDecision string
+
+// The ways in which a conflict is decided.
+const (
+	ConflictByPolicy ConflictDecision = "Policy"
+	ConflictByOrder  ConflictDecision = "Order"
+)
+
 // BundleConflict is one thing that members of equal rank say differently.
 type BundleConflict struct {
 	// class of the members; where the policy's priority made classes equal, that of the winner.
@@ -130,19 +141,24 @@ type BundleConflict struct {
 	// +optional
 	Key string `json:"key,omitempty"`
 
-	// members that contradict each other, in the order of assembly.
+	// members that contradict each other, as class/name, in the order of assembly; at most 16 of them.
 	//
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:MaxLength=317
 	// +listType=atomic
 	// +optional
 	Members []string `json:"members,omitempty"`
 
-	// winner is the member whose value the composite has.
+	// winner is the member whose value the composite has, unless a stronger class gives one.
 	//
-	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	Winner string `json:"winner,omitempty"`
+
+	// decidedBy says whether the trust policy's priority chose the winner, or the order of hashes.
+	//
+	// +optional
+	DecidedBy ConflictDecision `json:"decidedBy,omitempty"`
 }
 
 // BundleDivergence is a member whose stored spec is not the signed one. The signed one counts.

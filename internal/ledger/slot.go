@@ -24,10 +24,16 @@ func (s Slot) Key() string { return s.Class + "/" + s.Name }
 
 // SlotOf is the slot of a fragment that lives in the namespace.
 func SlotOf(namespace string, f *fragment.Fragment) Slot {
-	if f.Kind == fragment.KindContainerProfile {
+	switch f.Kind {
+	case fragment.KindContainerProfile:
 		return Slot{Namespace: namespace, Bundle: f.Bundle, Class: f.Class, Name: f.Name}
+	case fragment.KindSeccompProfile:
+		return Slot{Namespace: namespace, Bundle: f.Bundle, Class: "seccomp/" + f.Class, Name: f.Name}
+	case fragment.KindRuleBinding:
+		return Slot{Bundle: f.Bundle, Class: "bindings/" + f.Class, Name: f.Name}
+	default:
+		return Slot{Bundle: f.Bundle, Class: strings.ToLower(f.Kind) + "/" + f.Class, Name: f.Name}
 	}
-	return Slot{Bundle: f.Bundle, Class: strings.ToLower(f.Kind) + "/" + f.Class, Name: f.Name}
 }
 
 // SlotMarkOf is the mark that a fragment would leave.

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,6 +79,7 @@ func specDigest(text []byte) (string, error) {
 	if err := decoder.Decode(&typed); err != nil {
 		return "", decision.Errorf(decision.NotCanonical, "the spec has what no composite has: %v", err)
 	}
+	typed = settled(typed)
 	normal, err := json.Marshal(typed)
 	if err != nil {
 		return "", err
@@ -91,6 +94,28 @@ func specDigest(text []byte) (string, error) {
 	normal, err = json.Marshal(value)
 	sum := sha256.Sum256(normal)
 	return hex.EncodeToString(sum[:]), err
+}
+
+// settled sorts what is a set, and says once what is said twice: storage does.
+func settled(s fragment.ProfileSpec) fragment.ProfileSpec {
+	for _, set := range []*[]string{&s.Architectures, &s.Capabilities, &s.Syscalls} {
+		*set = slices.Compact(slices.Sorted(slices.Values(*set)))
+	}
+	policies := map[string]fragment.RulePolicy{}
+	for id, policy := range s.RulePolicies {
+		policy.ProcessAllowed = slices.Compact(slices.Sorted(slices.Values(policy.ProcessAllowed)))
+		policies[id] = policy
+	}
+	s.RulePolicies = policies
+	var expressions []fragment.Requirement
+	for _, e := range s.MatchExpressions {
+		same := func(other fragment.Requirement) bool { return reflect.DeepEqual(e, other) }
+		if !slices.ContainsFunc(expressions, same) {
+			expressions = append(expressions, e)
+		}
+	}
+	s.MatchExpressions = expressions
+	return s
 }
 
 func empty(value any) bool {

@@ -85,14 +85,16 @@ type Controller struct {
 	// again that no rules are admitted.
 	Interval time.Duration
 
-	index   *index
-	reader  *reader
-	publish *publisher
-	queue   workqueue.TypedRateLimitingInterface[item]
-	rules   rulesState
+	index      *index
+	reader     *reader
+	composites *publisher
+	queue      workqueue.TypedRateLimitingInterface[item]
+	rules      rulesState
 
 	mu     sync.Mutex
 	states map[ID]*state
+	// ruleCounts are those of the last look at rules.
+	ruleCounts RuleCounts
 }
 
 // item is what is looked at: a bundle, or all Rules and bindings together.
@@ -113,7 +115,7 @@ func (c *Controller) Init() *Controller {
 		})
 		return found.Fragment, found.Refusal
 	}, c.Metrics)
-	c.publish = &publisher{client: c.Client, reader: c.Reader, mapper: c.Mapper}
+	c.composites = &publisher{client: c.Client, reader: c.Reader, mapper: c.Mapper}
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[item](200*time.Millisecond, time.Minute))
 	return c
 }

@@ -13,7 +13,7 @@ type ID struct{ Namespace, Name string }
 type index struct {
 	mu      sync.RWMutex
 	objects map[Key]*facts
-	groups  map[group]*members
+	groups  map[group]*labelled
 	// bundlesOf counts, for the name of an object, the bundles that have a member of that name.
 	bundlesOf map[Key]map[ID]bool
 	// kinds are those whose stored objects are known.
@@ -26,9 +26,9 @@ type group struct {
 	ID
 }
 
-// members are the objects that carry a bundle's labels. Those that nobody signed are counted: however
+// labelled are the objects that carry a bundle's labels. Those that nobody signed are counted: however
 // many there are, nobody goes through them.
-type members struct {
+type labelled struct {
 	signed   map[Key]*facts
 	unsigned map[Key]*facts
 	// sample are a few of the unsigned, for people; nil where it is to be drawn anew.
@@ -36,7 +36,7 @@ type members struct {
 }
 
 func newIndex() *index {
-	return &index{objects: map[Key]*facts{}, groups: map[group]*members{}, bundlesOf: map[Key]map[ID]bool{}, kinds: map[string]bool{}}
+	return &index{objects: map[Key]*facts{}, groups: map[group]*labelled{}, bundlesOf: map[Key]map[ID]bool{}, kinds: map[string]bool{}}
 }
 
 // put takes an object in, and returns what stood there before; nil where nothing did.
@@ -76,7 +76,7 @@ func (x *index) join(f *facts) {
 	}
 	m := x.groups[at]
 	if m == nil {
-		m = &members{signed: map[Key]*facts{}, unsigned: map[Key]*facts{}}
+		m = &labelled{signed: map[Key]*facts{}, unsigned: map[Key]*facts{}}
 		x.groups[at] = m
 	}
 	if f.unsigned == nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +14,9 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
+	keeper "github.com/hostwarrant/hostwarrant/webhook/ledger"
 )
 
 // result is what one look at a bundle came to.
@@ -22,7 +26,7 @@ type result struct {
 	// unsigned are objects that carry the bundle's labels and that nobody read: how many, and a few of them.
 	unsigned int
 	sample   []*facts
-	required []missing
+	missing  []trustpolicy.Member
 	// diverging are the members whose stored spec is another than the signed one.
 	diverging []*fragment.Fragment
 	// fault is why the composite is not what is stored.
@@ -61,7 +65,7 @@ func (c *Controller) lookAtBundle(ctx context.Context, s verify.Snapshot, id ID)
 		return failed, nil
 	}
 	r.unsigned, r.sample = c.index.unsigned(group{fragment.KindContainerProfile, id})
-	r.required, r.diverging = missingOf(policy, candidates), diverging(candidates, r.Composite)
+	r.missing, r.diverging = missingOf(policy, candidates), diverging(candidates, r.Composite)
 	if err := c.carryOut(ctx, s, st, &r); err != nil {
 		if over(err) {
 			c.forget(st)
@@ -125,7 +129,7 @@ func (c *Controller) candidates(ctx context.Context, s verify.Snapshot, st *stat
 		if f != nil && !f.deleting && f.unsigned == nil && f.Name != st.Name {
 			read = append(read, f)
 		} else if f != nil && !f.deleting {
-			all = append(all, refused(f, cmpRefusal(f, st)))
+			all = append(all, refused(f, standing(f, st)))
 		}
 	}
 	for _, f := range c.index.signed(group{fragment.KindContainerProfile, st.ID}) {
@@ -150,8 +154,8 @@ func refused(f *facts, refusal *decision.Error) bundle.Candidate {
 	return bundle.Candidate{Namespace: f.Namespace, Name: f.Name, Refusal: refusal}
 }
 
-// cmpRefusal says why a known member's object need not be read.
-func cmpRefusal(f *facts, st *state) *decision.Error {
+// standing says why a known member's object need not be read.
+func standing(f *facts, st *state) *decision.Error {
 	if f.Name == st.Name {
 		return ownName(st)
 	}
@@ -167,7 +171,7 @@ func ownName(st *state) *decision.Error {
 // resets tells which versions the policy lets in once.
 func resets(s verify.Snapshot) func(ledger.Slot, ledger.SlotMark) bool {
 	return func(slot ledger.Slot, mark ledger.SlotMark) bool {
-		r, ok := s.Policy.SlotResetOf(slot.String(), mark.Version, mark.Digest)
+		r, ok := keeper.SlotReset(s.Policy, slot, mark)
 		return ok && !s.Ledger.ResetUsed(r.ID())
 	}
 }
@@ -189,7 +193,7 @@ func (c *Controller) carryOut(ctx context.Context, s verify.Snapshot, st *state,
 	current := c.current(st)
 	var stored *unstructured.Unstructured
 	if !current {
-		if stored, err = c.publish.stored(ctx, st.ID); err != nil {
+		if stored, err = c.composites.stored(ctx, st.ID); err != nil {
 			return fmt.Errorf("reading the composite: %w", err)
 		}
 		if r.replaced, err = mayWrite(s, st, stored); err != nil {
@@ -207,7 +211,7 @@ func (c *Controller) carryOut(ctx context.Context, s verify.Snapshot, st *state,
 		return nil
 	}
 	if current {
-		if stored, err = c.publish.stored(ctx, st.ID); err != nil {
+		if stored, err = c.composites.stored(ctx, st.ID); err != nil {
 			return fmt.Errorf("reading the composite: %w", err)
 		}
 	}
@@ -220,7 +224,7 @@ func (c *Controller) store(ctx context.Context, st *state, r *result, want *comp
 		return err
 	}
 	foreign := st.ours && !r.replaced && st.want != nil && (stored == nil || len(st.want.differs(stored)) > 0)
-	now, wrote, err := c.publish.publish(ctx, want, stored)
+	now, wrote, err := c.composites.publish(ctx, want, stored)
 	if err != nil {
 		return err
 	}
@@ -245,10 +249,10 @@ func (c *Controller) store(ctx context.Context, st *state, r *result, want *comp
 
 // current reports whether what is stored is what we stored last, by the versions that the watch saw.
 func (c *Controller) current(st *state) bool {
-	if st.inspect.Swap(false) || st.published == nil {
-		return false
+	if st.inspect.Swap(false) {
+		st.published = nil
 	}
-	return true
+	return st.published != nil
 }
 
 // mayWrite says whether a profile that stands under the bundle's name may be written over, and whether
@@ -273,16 +277,46 @@ func (c *Controller) withdraw(ctx context.Context, st *state, r *result) error {
 	if r.Retry || !st.ours {
 		return nil
 	}
-	stored, err := c.publish.stored(ctx, st.ID)
+	stored, err := c.composites.stored(ctx, st.ID)
 	if err != nil {
 		return fmt.Errorf("reading the composite: %w", err)
 	}
 	if stored == nil {
 		return nil
 	}
-	if err := c.publish.remove(ctx, stored); err != nil {
+	if err := c.composites.remove(ctx, stored); err != nil {
 		return fmt.Errorf("removing the composite: %w", err)
 	}
 	c.Log.Warn("a composite that nothing vouches for was removed", "namespace", st.Namespace, "bundle", st.Name)
 	return nil
+}
+
+// missingOf are the members that the policy requires and that are not there as such.
+func missingOf(policy trustpolicy.Bundle, candidates []bundle.Candidate) []trustpolicy.Member {
+	there := map[trustpolicy.Member]bool{}
+	for _, candidate := range candidates {
+		if candidate.Refusal == nil && candidate.Fragment != nil {
+			there[trustpolicy.Member{Class: candidate.Fragment.Class, Name: candidate.Fragment.Name}] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(policy.Required), func(m trustpolicy.Member) bool { return there[m] })
+}
+
+// diverging are the members of the composite whose stored spec is another than the signed one.
+func diverging(candidates []bundle.Candidate, c *bundle.Composite) []*fragment.Fragment {
+	if c == nil {
+		return nil
+	}
+	members := map[string]bool{}
+	for _, leaf := range c.Leaves {
+		members[leaf.Name] = true
+	}
+	var all []*fragment.Fragment
+	for _, candidate := range candidates {
+		if f := candidate.Fragment; f != nil && len(f.Diverges) > 0 && members[f.Name] {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b *fragment.Fragment) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }

@@ -34,6 +34,7 @@ type state struct {
 	// alarmed says that a member was found tampered with since a set was accepted last.
 	alarmed bool
 	members map[string]bool // names that are claimed in the index
+	figures *figures        // under the lock of all states
 
 	// inspect asks for a look at what is stored; driftSeen is when a foreign change was seen, in ns.
 	inspect   atomic.Bool
@@ -126,7 +127,7 @@ func (c *Controller) restore(ctx context.Context, st *state) error {
 	if !st.ours {
 		return nil
 	}
-	stored, err := c.publish.stored(ctx, st.ID)
+	stored, err := c.composites.stored(ctx, st.ID)
 	if err != nil {
 		return fmt.Errorf("reading the composite: %w", err)
 	}

@@ -124,7 +124,11 @@ func (c *Controller) changed(now, old *facts) {
 		c.bundleChanged(ID{now.Namespace, now.Name}, old == nil)
 		return
 	default:
-		c.queue.AddAfter(item{rules: true}, settle)
+		wait := settle
+		if now.unsigned != nil && (old == nil || old.unsigned != nil) {
+			wait = settleJunk
+		}
+		c.queue.AddAfter(item{rules: true}, wait)
 		return
 	}
 	id := ID{now.Namespace, now.Name}
