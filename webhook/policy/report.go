@@ -30,6 +30,8 @@ type Report struct {
 	LastRefusal *inforce.Refusal `json:"lastRefusal,omitempty"`
 	// Snapshot tells what else decisions are made by, by kind. The program fills it in.
 	Snapshot any `json:"snapshot,omitempty"`
+	// Bundles counts bundles of fragments and rules. The controller fills it in.
+	Bundles any `json:"bundles,omitempty"`
 }
 
 // Exceptions counts the entries of a policy that let something through until a date which is ahead.
