@@ -73,7 +73,7 @@ func (s Set) follows(f *fragment.Fragment) error {
 	if s.Known.Marks == nil {
 		return nil // nobody keeps marks, as offline
 	}
-	return ledger.FirstInSlot(mark)
+	return ledger.FirstSlot(mark)
 }
 
 func names(of []trustpolicy.Member) map[string]bool {
