@@ -20,6 +20,8 @@ type Snapshot struct {
 	Now       time.Time
 	// Ledger is what the cluster remembers; nil where nobody keeps one, as offline.
 	Ledger Ledger
+	// Controller is the account that writes composites; "" where there is none, as offline.
+	Controller string
 	// Stored is what else the cluster holds; nil where nobody knows.
 	Stored Stored
 	// Findings is the function of that name, by somebody who remembers its answers; nil asks it each time.
