@@ -133,11 +133,11 @@ func (c *controller) composites(t trusted, keeper *ledger.Keeper, events *notice
 
 // judgeFragment is the engine's answer about one object.
 func judgeFragment(s verify.Snapshot, o *fragment.Object) (*fragment.Fragment, *decision.Error) {
-	f, err := fragment.Verify(o)
-	if err != nil {
-		return nil, decision.From(err)
+	f, d := verify.Fragment(s, o)
+	if d.Allowed() {
+		return f, nil
 	}
-	return f, nil
+	return f, &decision.Error{Reason: d.Reason, Where: d.Where, What: d.What, Hint: d.Hint}
 }
 
 // monitor shows that admission is in the path.

@@ -16,7 +16,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
-	keeper "github.com/hostwarrant/hostwarrant/webhook/ledger"
 )
 
 // result is what one look at a bundle came to.
@@ -171,7 +170,7 @@ func ownName(st *state) *decision.Error {
 // resets tells which versions the policy lets in once.
 func resets(s verify.Snapshot) func(ledger.Slot, ledger.SlotMark) bool {
 	return func(slot ledger.Slot, mark ledger.SlotMark) bool {
-		r, ok := keeper.SlotReset(s.Policy, slot, mark)
+		r, ok := s.Policy.SlotResetOf(slot.String(), mark.Version, mark.Digest)
 		return ok && !s.Ledger.ResetUsed(r.ID())
 	}
 }
@@ -223,7 +222,7 @@ func (c *Controller) store(ctx context.Context, st *state, r *result, want *comp
 	if err := c.keepManifest(ctx, st, want); err != nil {
 		return err
 	}
-	foreign := st.ours && !r.replaced && st.want != nil && (stored == nil || len(st.want.differs(stored)) > 0)
+	foreign := st.lost || st.want != nil && (stored == nil || len(st.want.differs(stored)) > 0)
 	now, wrote, err := c.composites.publish(ctx, want, stored)
 	if err != nil {
 		return err
@@ -243,7 +242,7 @@ func (c *Controller) store(ctx context.Context, st *state, r *result, want *comp
 		}
 		c.Metrics.drift(r.drift.took)
 	}
-	st.last, st.want, st.ours = r.Composite, want, true
+	st.last, st.want, st.ours, st.lost = r.Composite, want, true, false
 	return nil
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
-	keeper "github.com/hostwarrant/hostwarrant/webhook/ledger"
 	"github.com/hostwarrant/hostwarrant/webhook/rejudge"
 )
 
@@ -158,7 +157,7 @@ func (c *Controller) ruledBy(ctx context.Context, s verify.Snapshot, kind string
 // versionOf says why a version may not take effect, or nil.
 func (c *Controller) versionOf(p *trustpolicy.Policy, namespace string, f *fragment.Fragment) *decision.Error {
 	slot, mark := ledger.SlotOf(namespace, f), ledger.SlotMarkOf(f)
-	if r, ok := keeper.SlotReset(p, slot, mark); ok && !c.Ledger.ResetUsed(r.ID()) {
+	if r, ok := p.SlotResetOf(slot.String(), mark.Version, mark.Digest); ok && !c.Ledger.ResetUsed(r.ID()) {
 		return nil
 	}
 	err := ledger.FirstInSlot(mark)

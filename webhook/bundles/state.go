@@ -31,6 +31,8 @@ type state struct {
 	published *at
 	// ours says that a composite was ever stored under the name: it is the bundle's, whoever writes there.
 	ours bool
+	// lost says that what was found stored was not what had been reported.
+	lost bool
 	// alarmed says that a member was found tampered with since a set was accepted last.
 	alarmed bool
 	members map[string]bool // names that are claimed in the index
@@ -137,7 +139,9 @@ func (c *Controller) restore(ctx context.Context, st *state) error {
 	}
 	last := rebuilt(status, stored, manifest)
 	if last == nil {
-		c.Log.Warn("the last composite is not what was reported", "namespace", st.Namespace, "bundle", st.Name)
+		st.lost = true
+		st.driftSeen.Store(c.Now().UnixNano())
+		c.Log.Warn("what is stored is not the composite that was reported last", "namespace", st.Namespace, "bundle", st.Name)
 		return nil
 	}
 	st.want, err = compositeOf(st.ID, last)

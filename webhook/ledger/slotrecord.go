@@ -12,7 +12,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/record"
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
-	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
@@ -154,23 +153,12 @@ func (k *Keeper) moved(s verify.Snapshot, slot ledger.Slot, mark ledger.SlotMark
 	if follows == nil {
 		return next, "", true
 	}
-	r, ok := SlotReset(s.Policy, slot, mark)
+	r, ok := s.Policy.SlotResetOf(slot.String(), mark.Version, mark.Digest)
 	if !ok || k.ResetUsed(r.ID()) {
 		return next, "", false
 	}
 	next.Reset = v1alpha1.ResetID(r.ID())
 	return next, r.ID(), true
-}
-
-// SlotReset gives the reset that lets exactly this version of a slot in.
-func SlotReset(p *trustpolicy.Policy, slot ledger.Slot, mark ledger.SlotMark) (trustpolicy.Reset, bool) {
-	i := slices.IndexFunc(p.Resets, func(r trustpolicy.Reset) bool {
-		return r.Slot == slot.String() && r.Serial == mark.Version && r.Digest == "sha256:"+mark.Digest
-	})
-	if i < 0 {
-		return trustpolicy.Reset{}, false
-	}
-	return p.Resets[i], true
 }
 
 // slotsRecord is a copy of the known record, or an empty one.
