@@ -36,14 +36,32 @@ func InstallCRDs(ctx context.Context, cp *lab.ControlPlane, groups ...string) er
 	})
 }
 
-// RemoveCRDs removes them and every object of these kinds.
+// RemoveCRDs removes them and every object of these kinds, and waits until the group is nobody's.
 func RemoveCRDs(ctx context.Context, cp *lab.ControlPlane, groups ...string) error {
-	return each(groups, func(crd []byte) error {
+	err := each(groups, func(crd []byte) error {
 		if err := kubectl(ctx, cp, crd, "delete", "--ignore-not-found", "-f", "-"); err != nil {
 			return fmt.Errorf("removing kubescape's CRDs: %w", err)
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for _, group := range groups {
+		registration := "apiservice/" + version(group) + "." + group
+		if err := kubectl(ctx, cp, nil, "wait", "--for=delete", "--timeout=30s", registration); err != nil {
+			return fmt.Errorf("removing kubescape's CRDs: %w", err)
+		}
+	}
+	return nil
+}
+
+// version is the one in which a group is served.
+func version(group string) string {
+	if group == Profiles {
+		return "v1beta1"
+	}
+	return "v1"
 }
 
 // each calls do with the CRDs of the groups, file by file.

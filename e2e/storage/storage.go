@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostwarrant/hostwarrant/e2e/kubescape"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
 )
@@ -23,6 +24,8 @@ import (
 const (
 	namespace = "kubescape"
 	service   = "storage"
+	// groupVersion is what it serves.
+	groupVersion = kubescape.Profiles + "/v1beta1"
 	// startLimit bounds the start of the program and its registration on a busy machine.
 	startLimit = 60 * time.Second
 )
@@ -38,8 +41,11 @@ type Server struct {
 	lab     *lab.Lab
 	cp      *lab.ControlPlane
 	dir     string // with its certificate, its requests and its faults
+	at      netip.AddrPort
 	command []string
 	program *lab.Program
+	// certificate is the bundle by which it is known.
+	certificate []byte
 }
 
 // New installs the server and returns when the API server serves its kind. binary is what
@@ -77,8 +83,7 @@ func (s *Server) prepare(ctx context.Context, binary string) error {
 	if err != nil {
 		return err
 	}
-	at, err := s.expose(ctx)
-	if err != nil {
+	if s.at, err = s.expose(ctx); err != nil {
 		return err
 	}
 	s.command = []string{
@@ -86,7 +91,8 @@ func (s *Server) prepare(ctx context.Context, binary string) error {
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		"--etcd-servers=" + etcd.URL, "--etcd-cafile=" + etcd.CA, "--etcd-certfile=" + etcd.Certificate, "--etcd-keyfile=" + etcd.Key,
 		"--etcd-prefix=/" + filepath.Base(s.dir), // each server starts empty
-		"--cert-dir=" + s.dir, "--bind-address=" + at.Addr().String(), fmt.Sprintf("--secure-port=%d", at.Port()),
+		"--authorization-webhook-cache-authorized-ttl=1s", "--authorization-webhook-cache-unauthorized-ttl=1s",
+		"--cert-dir=" + s.dir, "--bind-address=" + s.at.Addr().String(), fmt.Sprintf("--secure-port=%d", s.at.Port()),
 	}
 	return nil
 }
@@ -118,32 +124,61 @@ func (s *Server) Resume(ctx context.Context) error {
 		return err
 	}
 	s.program = program
-	ca, err := s.authority(ctx)
-	if err != nil {
+	if s.certificate, err = s.authority(ctx); err != nil {
 		return fmt.Errorf("starting the storage: %w; the end of its log:\n%s", err, program.Tail(20))
 	}
-	registration := strings.Replace(apiService, "CA_BUNDLE", base64.StdEncoding.EncodeToString(ca), 1)
+	registration := strings.Replace(apiService, "CA_BUNDLE", base64.StdEncoding.EncodeToString(s.certificate), 1)
 	if err := s.kubectl(ctx, []byte(registration), "apply", "--server-side", "-f", "-"); err != nil {
 		return err
 	}
-	if err := s.kubectl(ctx, []byte(registration), "wait", "--for=condition=Available", "--timeout=30s", "-f", "-"); err != nil {
-		return fmt.Errorf("%w; the end of its log:\n%s", err, program.Tail(20))
+	if err := until(ctx, program, func() error { return s.served(ctx) }); err != nil {
+		return fmt.Errorf("starting the storage: %w; the end of its log:\n%s", err, program.Tail(20))
 	}
 	return nil
 }
 
+// served is an error until the kind is answered for and discovered, which the controllers of the
+// cluster need. The first comes before the second, and goes again while the program reads how the
+// API server makes itself known.
+func (s *Server) served(ctx context.Context) error {
+	client := s.cp.Client().Discovery()
+	if _, err := client.RESTClient().Get().AbsPath("/apis/" + groupVersion).DoRaw(ctx); err != nil {
+		return err
+	}
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		if list.GroupVersion == groupVersion {
+			return nil
+		}
+	}
+	return errors.New("its group is not discovered")
+}
+
 // authority waits for the certificate that the program makes for itself at its first start.
-func (s *Server) authority(ctx context.Context) ([]byte, error) {
+func (s *Server) authority(ctx context.Context) (ca []byte, err error) {
+	err = until(ctx, s.program, func() error {
+		var err error
+		ca, err = os.ReadFile(filepath.Join(s.dir, "apiserver.crt"))
+		return err
+	})
+	return ca, err
+}
+
+// until polls until the condition holds, the program has ended, or ctx has.
+func until(ctx context.Context, program *lab.Program, holds func() error) error {
 	for {
-		ca, err := os.ReadFile(filepath.Join(s.dir, "apiserver.crt"))
-		if err == nil && len(ca) > 0 {
-			return ca, nil
+		err := holds()
+		if err == nil {
+			return nil
 		}
 		select {
-		case <-s.program.Done():
-			return nil, errors.New("it has ended")
+		case <-program.Done():
+			return errors.New("it has ended")
 		case <-ctx.Done():
-			return nil, fmt.Errorf("it made no certificate: %w", ctx.Err())
+			return fmt.Errorf("%w; last: %v", ctx.Err(), err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -152,7 +187,7 @@ func (s *Server) authority(ctx context.Context) ([]byte, error) {
 // Close takes the registration away and ends the program.
 func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(
-		s.kubectl(ctx, nil, "delete", "--ignore-not-found", "apiservice", "v1beta1.spdx.softwarecomposition.kubescape.io"),
+		s.kubectl(ctx, nil, "delete", "--ignore-not-found", "apiservice", "v1beta1."+kubescape.Profiles),
 		s.Stop(),
 	)
 }

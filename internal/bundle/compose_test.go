@@ -388,6 +388,17 @@ func TestATamperedMemberAfterARestart(t *testing.T) {
 	wantRefused(t, w.compose(), decision.Tampered)
 	w.store(three()...)
 	wantAccepted(t, w.compose(), base, admission, overlay)
+	// Marks of other bundles, places and kinds make nobody a member.
+	for _, slot := range []ledger.Slot{
+		{Namespace: "pool", Bundle: "nginx", Class: "base", Name: "junk"},
+		{Namespace: "web", Bundle: "redis", Class: "base", Name: "junk"},
+		{Namespace: "pool", Bundle: "redis", Class: "seccomp/base", Name: "junk"},
+	} {
+		w.restart()
+		w.Known.Marks[slot] = ledger.SlotMark{Version: 1}
+		w.refuse("junk", decision.Tampered)
+		wantAccepted(t, w.compose(), base, admission, overlay)
+	}
 }
 
 // T7: presence is not signed, so that the policy says who must be there.
@@ -509,7 +520,9 @@ func TestABundleIsTakenAway(t *testing.T) {
 
 // When the policy turns against what a member says, the member goes; it is not kept for being known.
 func TestThePolicyTurnsAgainstAMember(t *testing.T) {
-	for _, why := range []decision.Reason{decision.SignerRevoked, decision.SignerUnknown, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused} {
+	for _, why := range []decision.Reason{
+		decision.SignerRevoked, decision.SignerUnknown, decision.SignerScope, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused,
+	} {
 		t.Run(string(why), func(t *testing.T) {
 			w := newWorld(three()...)
 			w.compose()

@@ -87,6 +87,7 @@ func (s *settings) serve(ctx context.Context) error {
 		return err
 	}
 	group := genericserver.NewDefaultAPIGroupInfo(profile.GroupVersion().Group, s.scheme, runtime.NewParameterCodec(s.scheme), s.codecs)
+	group.NegotiatedSerializer = text{s.codecs}
 	group.VersionedResourcesStorageMap[profile.GroupVersion().Version] = map[string]rest.Storage{resource: registry}
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return err

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/hostwarrant/hostwarrant/e2e/storage/server/profile"
@@ -23,4 +26,11 @@ func newScheme() *runtime.Scheme {
 	scheme.AddUnversionedTypes(unversioned, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
 	utilruntime.Must(scheme.SetVersionPriority(profile.GroupVersion()))
 	return scheme
+}
+
+// text speaks JSON and YAML: the kind has no protobuf, which the namespace controller would prefer.
+type text struct{ serializer.CodecFactory }
+
+func (t text) SupportedMediaTypes() []runtime.SerializerInfo {
+	return slices.DeleteFunc(slices.Clone(t.CodecFactory.SupportedMediaTypes()), func(i runtime.SerializerInfo) bool { return !i.EncodesAsText })
 }

@@ -28,7 +28,8 @@ func (strategy) Canonicalize(runtime.Object)                   {}
 func (strategy) PrepareForCreate(_ context.Context, o runtime.Object)    { prepare(o) }
 func (strategy) PrepareForUpdate(_ context.Context, o, _ runtime.Object) { prepare(o) }
 
-func (strategy) Validate(context.Context, runtime.Object) field.ErrorList              { return nil }
+func (strategy) Validate(context.Context, runtime.Object) field.ErrorList { return nil }
+
 func (strategy) ValidateUpdate(_ context.Context, _, _ runtime.Object) field.ErrorList { return nil }
 
 func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string        { return nil }

@@ -86,7 +86,8 @@ type port struct {
 }
 
 // normalize is what a spec looks like when it comes back: keys that the server does not know are
-// gone, absent and empty lists are null, sets are sorted, and what is said twice is said once.
+// gone, absent and empty lists are null, sets are sorted, and what is said twice is said once. Absent
+// rulePolicies stay absent, unlike in signed content.
 func normalize(raw []byte) ([]byte, error) {
 	var c content
 	if raw != nil {
@@ -100,9 +101,6 @@ func normalize(raw []byte) ([]byte, error) {
 	for id, policy := range c.RulePolicies {
 		policy.ProcessAllowed = sorted(policy.ProcessAllowed)
 		c.RulePolicies[id] = policy
-	}
-	if c.RulePolicies == nil {
-		c.RulePolicies = map[string]rulePolicy{}
 	}
 	for _, neighbors := range [][]neighbor{c.Ingress, c.Egress} {
 		for i := range neighbors {
