@@ -28,10 +28,12 @@ const (
 	settleJunk = 5 * time.Second
 )
 
-// How often the controller asks which policy is in force, and how many bundles it looks at at once.
+// How often the controller asks which policy is in force, how often it looks at what is stored of each
+// composite though no watch told of a change, and how many bundles it looks at at once.
 const (
-	lookEvery = 500 * time.Millisecond
-	workers   = 4
+	lookEvery    = 500 * time.Millisecond
+	inspectEvery = time.Minute
+	workers      = 4
 )
 
 // remembered is how many verdicts about carriers are kept beside those of stored objects.
@@ -81,8 +83,8 @@ type Controller struct {
 	Metrics    *Metrics
 	Log        *slog.Logger
 	Now        func() time.Time
-	// Interval is how often everything is looked at though nothing changed, and how often it is said
-	// again that no rules are admitted.
+	// Interval is how often all metadata is listed again, and how often it is said again that no rules
+	// are admitted.
 	Interval time.Duration
 
 	index      *index
@@ -195,18 +197,26 @@ func usable(s verify.Snapshot) error {
 	}
 }
 
-// tick looks at everything when what is trusted changes, and after each Interval.
+// tick looks at everything when what is trusted changes, at what is stored of composites each minute,
+// and at what watches may have missed after each Interval.
 func (c *Controller) tick(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	var due time.Time
-	was := ""
+	start := c.Now()
+	was, inspect, relist := "", start.Add(inspectEvery), start.Add(c.Interval)
 	for {
 		now := c.Now()
-		trusted := c.trusted(now)
-		if trusted != was || !now.Before(due) {
-			was, due = trusted, now.Add(c.Interval)
+		if trusted := c.trusted(now); trusted != was || !now.Before(inspect) {
+			was, inspect = trusted, now.Add(inspectEvery)
 			c.everything()
+		}
+		if !now.Before(relist) {
+			relist = now.Add(c.Interval)
+			for _, kind := range kinds() {
+				if err := c.relist(ctx, kind); err != nil && ctx.Err() == nil {
+					c.Log.Warn("looking for what watches missed; it is tried again", "error", err)
+				}
+			}
 		}
 		select {
 		case <-ctx.Done():

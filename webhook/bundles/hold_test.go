@@ -354,3 +354,31 @@ func TestACompositeThatIsNotStoredAsWrittenIsReported(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A watch that begins later than its list tells nothing of what happened in between.
+func TestWhatTheWatchMissedIsFound(t *testing.T) {
+	w := newWorld(t)
+	w.three()
+	w.settle()
+	for name, tt := range map[string]struct {
+		do   func(u *unstructured.Unstructured)
+		want string
+	}{
+		"a change":   {func(u *unstructured.Unstructured) { u.SetAnnotations(nil); w.must(w.api.Update(t.Context(), u)) }, "False Unsigned"},
+		"a deletion": {func(u *unstructured.Unstructured) { w.must(w.api.Delete(t.Context(), u)) }, honest},
+	} {
+		w.put(w.part(w.operator, "overlay", "redis-site", 1, `{execs: [{path: /usr/bin/id}]}`))
+		w.settle()
+		w.wantAssembled(honest)
+		w.wantExecs(all)
+		tt.do(w.read(t.Context(), profile, shop, "redis-site"))
+		w.settle()
+		w.wantExecs(all)
+		w.must(w.relist(t.Context(), profile))
+		w.settle()
+		w.wantAssembled(tt.want)
+		if name == "a deletion" {
+			w.wantExecs("/usr/bin/redis-server")
+		}
+	}
+}

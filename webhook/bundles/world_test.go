@@ -50,6 +50,7 @@ type world struct {
 	failing          map[string]bool
 	events           []string
 	conditions       map[string]metav1.Condition
+	registry         *prometheus.Registry
 }
 
 const (
@@ -91,7 +92,8 @@ func (w *world) restart() {
 	ledger := keeper.New(w.api, w.api, anchor, func(_ context.Context, reason, _ string) { w.events = append(w.events, "alarm "+reason) }, log)
 	_, _, err = ledger.Load(w.t.Context())
 	w.must(err)
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	w.registry = prometheus.NewRegistry()
+	metrics, err := NewMetrics(w.registry)
 	w.must(err)
 	mapper := apimeta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{fragment.KindContainerProfile, fragment.KindRules, fragment.KindRuleBinding} {
@@ -337,14 +339,18 @@ func (w *world) said() []string {
 	return events
 }
 
-func (w *world) read1(name string) int {
-	n := 0
-	for _, got := range w.gets {
-		if got == name {
-			n++
+// gauge is the value of a metric without labels.
+func (w *world) gauge(name string) float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	w.must(err)
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue()
 		}
 	}
-	return n
+	w.t.Fatalf("there is no metric %s", name)
+	return 0
 }
 
 func testkitSigner(w *world) testkit.FragmentSigner { return testkit.NewFragmentSigner(w.t) }
