@@ -63,7 +63,7 @@ func (w *bundleWorld) startController(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), stepLimit)
 	defer cancel()
 	var err error
-	w.controller, err = w.product.StartControllerWith(ctx, "--rejudge-interval=1m")
+	w.controller, err = w.product.StartControllerWith(ctx, "--rejudge-interval=20s")
 	must(t, err)
 }
 
