@@ -30,6 +30,7 @@ func bundleStory(t *testing.T, w *bundleWorld) {
 		{"a required member is deleted: the last composite is kept", w.required},
 		{"the policy is tightened: its word counts at once", w.tightened},
 		{"a member is taken out by the policy", w.buried},
+		{"its namespace goes, and nothing of it comes back", w.namespaceGoes},
 	} {
 		if !t.Run(step.name, step.run) {
 			return
@@ -150,4 +151,11 @@ func (w *bundleWorld) buried(t *testing.T) {
 	w.stays(t, vendorAlone)
 	w.put(t, w.part(t, w.operator, "overlay", "redis-site", 4, `{execs: [{path: /usr/bin/id}]}`))
 	w.becomes(t, bothSigners)
+}
+
+func (w *bundleWorld) namespaceGoes(t *testing.T) {
+	w.succeeds(t, nil, "delete", "namespace", shop, "--timeout=50s")
+	if got := (agent{w}).execs(t); got != "no profile" {
+		t.Errorf("the composite came back: %s", got)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -26,7 +27,7 @@ const (
 
 // Junk that carries a bundle's labels costs nothing and hides nothing, in the home that admission does
 // not guard: there anybody may write it.
-func TestJunkBesideABundle(t *testing.T) {
+func TestAFloodOfJunkBesideABundle(t *testing.T) {
 	w := newBundleWorld(t, true)
 	for _, o := range [][]byte{w.base(t), w.net(t), w.site(t)} {
 		w.put(t, o)
@@ -143,7 +144,9 @@ func TestAGetThatFailsBehindAnAggregatedAPIServer(t *testing.T) {
 	}
 	w.becomes(t, bothSigners)
 	must(t, w.storage.FailGets("redis-net", 8))
-	w.succeeds(t, nil, "annotate", "containerprofile", "-n", shop, "redis-net", "example.com/touched=yes")
+	touch := []byte(`{"metadata":{"annotations":{"example.com/touched":"yes"}}}`)
+	_, err := w.profiles(t).Patch(t.Context(), "redis-net", types.MergePatchType, touch, metav1.PatchOptions{}) // kubectl would Get it first
+	must(t, err)
 	w.put(t, w.part(t, w.operator, "overlay", "redis-site", 2, `{execs: [{path: /usr/bin/env}]}`))
 	w.becomes(t, "/usr/bin/redis-server /usr/bin/env")
 	w.says(t, "Assembled", "True Assembled")

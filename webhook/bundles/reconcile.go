@@ -43,14 +43,25 @@ type drift struct {
 	gone    bool
 }
 
-// lookAtBundle judges what is stored of a bundle and carries the answer out.
+// lookAtBundle judges what is stored of a bundle and carries the answer out. Of a namespace that is
+// going nothing is kept: it could not end while a composite is made again in it.
 func (c *Controller) lookAtBundle(ctx context.Context, s verify.Snapshot, id ID) (again bool, err error) {
-	start := c.Now()
 	st, err := c.open(ctx, id)
 	if err != nil {
 		return false, err
 	}
+	again, err = c.decide(ctx, s, st)
+	if over(err) {
+		c.forget(st)
+		return false, nil
+	}
+	return again, err
+}
+
+func (c *Controller) decide(ctx context.Context, s verify.Snapshot, st *state) (again bool, err error) {
+	start, id := c.Now(), st.ID
 	marks := c.Ledger.Slots(id.Namespace, id.Name)
+	st.ours = st.ours || len(marks) > 0 // they are written right before a composite
 	c.claim(st, st.names(marks))
 	r := result{policy: s.Policy.Digest}
 	candidates, failed := c.candidates(ctx, s, st)
@@ -66,10 +77,6 @@ func (c *Controller) lookAtBundle(ctx context.Context, s verify.Snapshot, id ID)
 	r.unsigned, r.sample = c.index.unsigned(group{fragment.KindContainerProfile, id})
 	r.missing, r.diverging = missingOf(policy, candidates), diverging(candidates, r.Composite)
 	if err := c.carryOut(ctx, s, st, &r); err != nil {
-		if over(err) {
-			c.forget(st)
-			return false, nil
-		}
 		fault, ok := errors.AsType[*decision.Error](err)
 		if !ok {
 			return false, err
@@ -219,6 +226,12 @@ func (c *Controller) carryOut(ctx context.Context, s verify.Snapshot, st *state,
 
 // store publishes a composite, and notes what it undid by that.
 func (c *Controller) store(ctx context.Context, st *state, r *result, want *composite, stored *unstructured.Unstructured) error {
+	if stored == nil {
+		// Where nobody asks whether the namespace is going, this asks.
+		if err := c.ensureReport(ctx, st); err != nil {
+			return err
+		}
+	}
 	if err := c.keepManifest(ctx, st, want); err != nil {
 		return err
 	}
@@ -261,12 +274,13 @@ func mayWrite(s verify.Snapshot, st *state, stored *unstructured.Unstructured) (
 	if stored == nil || st.ours || stored.GetAnnotations()[AnnotationRoot] != "" {
 		return false, nil
 	}
-	if _, named := s.Policy.Bundles[st.Name]; named {
-		return true, nil
-	}
+	_, named := s.Policy.Bundles[st.Name]
 	// check: CompositeForeign: whoever gets a fragment signed must not take away a profile that somebody wrote for other pods
-	return false, decision.Errorf(decision.CompositeForeign, "a ContainerProfile of this name was there before the bundle, and is not written over").
-		Try("delete or rename it, or name the bundle under bundles in the trust policy, which gives it the name")
+	if !named {
+		return false, decision.Errorf(decision.CompositeForeign, "a ContainerProfile of this name was there before the bundle, and is not written over").
+			Try("delete or rename it, or name the bundle under bundles in the trust policy, which gives it the name")
+	}
+	return true, nil
 }
 
 // withdraw takes a composite away that nothing vouches for any more. As long as something could not be

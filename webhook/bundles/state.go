@@ -3,10 +3,12 @@ package bundles
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -197,7 +199,9 @@ func (c *Controller) forget(st *state) {
 	delete(c.states, st.ID)
 }
 
-// over reports whether a namespace is going, so that nothing can be written there any more.
+// over reports whether a namespace is going or gone, so that nothing can be written there any more.
 func over(err error) bool {
-	return apierrors.HasStatusCause(err, "NamespaceTerminating")
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	gone := ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
+	return gone || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
