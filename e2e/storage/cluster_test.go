@@ -24,20 +24,6 @@ func TestNamespaceTakesItsProfilesAlong(t *testing.T) {
 	}
 }
 
-// The garbage collector sees owners there: a profile goes with what owns it.
-func TestOwnersTakeTheirProfilesAlong(t *testing.T) {
-	w := newWorld(t)
-	owner := w.create(t, object(t, "owner", "any", `{}`))
-	owned := object(t, "owned", "any", `{}`)
-	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID()}})
-	w.create(t, owned)
-	must(t, w.profiles().Delete(t.Context(), "owner", metav1.DeleteOptions{}))
-	eventually(t, "the garbage collector", func() bool {
-		_, err := w.profiles().Get(t.Context(), "owned", metav1.GetOptions{})
-		return apierrors.IsNotFound(err)
-	})
-}
-
 // The server asks the cluster itself who a caller is and what they may do.
 func TestRightsAreAsked(t *testing.T) {
 	w := newWorld(t)

@@ -11,6 +11,10 @@
 //   - what is stored is the spec's normal form: unknown keys gone, empty lists null, sets sorted;
 //   - managedFields are dropped, so an apply takes nothing away, and a checksum annotation is added.
 //
+// The rest is as everywhere: patches, conflicts of versions, rights, what becomes of a namespace. Releases
+// of kubescape differ: newer ones do ask whether the namespace exists. Its versions count each object's
+// writes alone, from one; these here are etcd's.
+//
 // It says of every request what it was and who made it, and fails where a test wants that.
 //
 // The threat it stops is a product that works only behind its webhook, or only on objects that come

@@ -70,7 +70,7 @@ func TestNoAdmissionIsAsked(t *testing.T) {
 	}
 }
 
-// writeInEveryWay creates, replaces, patches, applies and deletes a profile.
+// writeInEveryWay creates, replaces, patches, applies and deletes a profile, with kubectl too.
 func (w *world) writeInEveryWay(t *testing.T) {
 	t.Helper()
 	o := w.create(t, object(t, "one", "created", `{}`))
@@ -98,6 +98,13 @@ func (w *world) writeInEveryWay(t *testing.T) {
 		must(t, err)
 		if got := spec(t, w.get(t, "one")); !strings.Contains(got, `"execs":[{"path":"`+path+`"}]`) {
 			t.Errorf("after %s: %s", p.patch, got)
+		}
+	}
+	for _, path := range []string{"/first", "/second"} {
+		w.succeeds(t, `{"apiVersion":"spdx.softwarecomposition.kubescape.io/v1beta1","kind":"ContainerProfile","metadata":{"name":"one"},"spec":{"execs":[{"path":"`+path+`"}]}}`,
+			"-n", w.namespace, "apply", "-f", "-")
+		if got := spec(t, w.get(t, "one")); !strings.Contains(got, `"execs":[{"path":"`+path+`"}]`) {
+			t.Errorf("after kubectl apply of %s: %s", path, got)
 		}
 	}
 	must(t, w.profiles().Delete(t.Context(), "one", metav1.DeleteOptions{}))
