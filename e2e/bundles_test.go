@@ -12,7 +12,8 @@ const (
 	vendorAlone = "/usr/bin/redis-server"
 )
 
-func TestBundlesInACRD(t *testing.T)                      { bundleStory(t, newBundleWorld(t, false)) }
+func TestBundlesInACRD(t *testing.T) { bundleStory(t, newBundleWorld(t, false)) }
+
 func TestBundlesBehindAnAggregatedAPIServer(t *testing.T) { bundleStory(t, newBundleWorld(t, true)) }
 
 // bundleStory is what happens to a bundle, in either home, with everything restarted between the steps.
@@ -47,8 +48,7 @@ func (w *bundleWorld) assembles(t *testing.T) {
 	w.says(t, "Assembled", "True Assembled")
 	w.says(t, "Published", "True Stored")
 	w.says(t, "Degraded", "False AsAssembled")
-	spec, _ := (agent{w}).profile(t, "redis")["spec"].(object)
-	text := string(encode(t, spec))
+	text := string((agent{w}).profile(t, "redis").Spec)
 	if strings.Contains(text, "/bin/sh") || !strings.Contains(text, "example.org") || !strings.Contains(text, "/data/") {
 		t.Errorf("the agent enforces %s", text)
 	}

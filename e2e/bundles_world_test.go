@@ -26,7 +26,6 @@ type bundleWorld struct {
 	// storage is the aggregated home; nil where profiles live in a CRD.
 	storage          *storage.Server
 	vendor, operator testkit.FragmentSigner
-	more             string // of the trust policy
 }
 
 const shop = "shop"
@@ -157,22 +156,27 @@ func (w *bundleWorld) unguarded(t *testing.T, do func()) {
 // kubescape.io/user-defined-profile, verifies nothing, and has no other profile for that pod.
 type agent struct{ *bundleWorld }
 
+// enforced is what the agent reads of a profile.
+type enforced struct {
+	Metadata struct {
+		Labels, Annotations map[string]string
+	}
+	Spec json.RawMessage
+}
+
 // profile is what the agent would enforce; nil where there is none under that name.
-func (a agent) profile(t *testing.T, name string) object {
+func (a agent) profile(t *testing.T, name string) *enforced {
 	t.Helper()
 	r := a.kubectl(t, nil, "get", "containerprofile", "-n", shop, name, "-o", "json")
 	if r.Code != 0 {
 		return nil
 	}
-	var o object
+	var o enforced
 	must(t, json.Unmarshal([]byte(r.Stdout), &o))
-	metadata, _ := o["metadata"].(object)
-	annotations, _ := metadata["annotations"].(object)
-	labels, _ := metadata["labels"].(object)
-	if annotations["kubescape.io/managed-by"] != "User" || labels["signature.kubescape.io/fragment-class"] != nil {
-		t.Fatalf("an agent takes no profile with annotations %v and labels %v", annotations, labels)
+	if o.Metadata.Annotations["kubescape.io/managed-by"] != "User" || o.Metadata.Labels["signature.kubescape.io/fragment-class"] != "" {
+		return &enforced{} // no agent takes it for a person's profile
 	}
-	return o
+	return &o
 }
 
 // execs are the programs that the agent would let a pod run; "no profile" where it has none.
@@ -182,12 +186,13 @@ func (a agent) execs(t *testing.T) string {
 	if o == nil {
 		return "no profile"
 	}
-	spec, _ := o["spec"].(object)
-	list, _ := spec["execs"].([]any)
+	var spec struct{ Execs []struct{ Path string } }
+	if len(o.Spec) > 0 {
+		must(t, json.Unmarshal(o.Spec, &spec))
+	}
 	var paths []string
-	for _, e := range list {
-		exec, _ := e.(object)
-		paths = append(paths, fmt.Sprint(exec["path"]))
+	for _, exec := range spec.Execs {
+		paths = append(paths, exec.Path)
 	}
 	return strings.Join(paths, " ")
 }

@@ -283,12 +283,15 @@ func (w *world) execs() string {
 	if u == nil {
 		return "none"
 	}
-	list, _, err := unstructured.NestedSlice(u.Object, "spec", "execs")
+	text, err := u.MarshalJSON()
 	w.must(err)
+	var o struct {
+		Spec struct{ Execs []struct{ Path string } }
+	}
+	w.must(json.Unmarshal(text, &o))
 	var paths []string
-	for _, e := range list {
-		exec, _ := e.(map[string]any)
-		paths = append(paths, fmt.Sprint(exec["path"]))
+	for _, exec := range o.Spec.Execs {
+		paths = append(paths, exec.Path)
 	}
 	return strings.Join(paths, " ")
 }
