@@ -5,6 +5,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/hostwarrant/hostwarrant/e2e/harness"
 )
 
 const (
@@ -80,10 +82,11 @@ func (w *bundleWorld) rolledBack(t *testing.T) {
 	old := w.site(t)
 	w.put(t, w.part(t, w.operator, "overlay", "redis-site", 2, `{execs: [{path: /usr/bin/env}]}`))
 	w.becomes(t, "/usr/bin/redis-server /usr/bin/env")
-	w.restart(t)
+	w.reinstall(t)
 	w.unguarded(t, func() { w.put(t, old) })
 	w.says(t, "Assembled", "False VersionRollback")
 	w.stays(t, "/usr/bin/redis-server /usr/bin/env")
+	w.leaderDies(t)
 	w.succeeds(t, nil, "delete", "containerprofile", "-n", shop, "redis-site")
 	w.unguarded(t, func() { w.put(t, old) })
 	w.says(t, "Assembled", "False VersionRollback")
@@ -157,5 +160,33 @@ func (w *bundleWorld) namespaceGoes(t *testing.T) {
 	w.succeeds(t, nil, "delete", "namespace", shop, "--timeout=50s")
 	if got := (agent{w}).execs(t); got != "no profile" {
 		t.Errorf("the composite came back: %s", got)
+	}
+}
+
+// What an agent is handed for the three things that the label of a pod can lead to: the stand-in of an
+// agent reads what is stored under that name, and nothing else.
+func TestThreeOutcomesOfAPodsLabel(t *testing.T) {
+	w := newBundleWorld(t, true)
+	flat := `{"apiVersion":"spdx.softwarecomposition.kubescape.io/v1beta1","kind":"ContainerProfile","metadata":{"name":"redis","namespace":"shop","annotations":{"kubescape.io/managed-by":"User"}},"spec":{"execs":[{"path":"/usr/bin/flat"}]}}`
+	w.put(t, []byte(flat))
+	w.stays(t, "/usr/bin/flat") // there is a profile alone
+	for _, o := range [][]byte{w.base(t), w.site(t)} {
+		w.put(t, o)
+	}
+	w.says(t, "Published", "False CompositeForeign") // there are both, and nobody gave the name away
+	w.told(t, "CompositeForeign")
+	w.stays(t, "/usr/bin/flat")
+	w.trust(t, "bundles: {redis: {}}\n")
+	w.becomes(t, bothSigners)
+	w.told(t, "ProfileReplaced")
+
+	w.put(t, []byte(strings.ReplaceAll(string(w.part(t, w.vendor, "base", "cache-base", 1, `{execs: [{path: /bin/sh}]}`)), `"redis"`, `"cache"`)))
+	eventually(t, "the fragment to be refused", func() bool {
+		m, err := harness.ReadMetrics(t.Context(), w.controller.Metrics)
+		must(t, err)
+		return m.Sum("hostwarrant_bundle_reads_total") >= 3
+	})
+	if o := (agent{w}).profile(t, "cache"); o != nil { // there are fragments, and none verifies
+		t.Errorf("an agent would enforce %s", o.Spec)
 	}
 }

@@ -26,6 +26,7 @@ type bundleWorld struct {
 	// storage is the aggregated home; nil where profiles live in a CRD.
 	storage          *storage.Server
 	vendor, operator testkit.FragmentSigner
+	options          product.Options
 }
 
 const shop = "shop"
@@ -44,10 +45,11 @@ func newBundleWorld(t *testing.T, aggregated bool) *bundleWorld {
 		groups = append(groups, kubescape.Profiles)
 	}
 	must(t, kubescape.InstallCRDs(ctx, cp, groups...))
-	var err error
-	w.product, err = product.Install(ctx, product.Options{
+	w.options = product.Options{
 		Lab: l, ControlPlane: cp, Roots: []byte(w.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{pool, shop}, UpstreamCRDs: upstreamCRDs(t),
-	})
+	}
+	var err error
+	w.product, err = product.Install(ctx, w.options)
 	must(t, err)
 	w.webhook, err = w.product.StartWebhook(ctx)
 	must(t, err)
@@ -67,12 +69,36 @@ func (w *bundleWorld) startController(t *testing.T) {
 }
 
 // restart ends everything of ours, and the storage, and starts it again.
-func (w *bundleWorld) restart(t *testing.T) {
+func (w *bundleWorld) restart(t *testing.T) { t.Helper(); w.restartAfter(t, func(context.Context) {}) }
+
+// reinstall is restart after everything but the ledger was taken away: reports, rights and configurations.
+func (w *bundleWorld) reinstall(t *testing.T) {
+	t.Helper()
+	w.restartAfter(t, func(ctx context.Context) {
+		w.succeeds(t, nil, "delete", "profilebundle", "-n", shop, "--all")
+		w.succeeds(t, nil, "delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "hostwarrant")
+		w.succeeds(t, nil, "delete", "clusterrolebinding,clusterrole", "hostwarrant-controller", "hostwarrant-webhook")
+		var err error
+		w.product, err = product.Install(ctx, w.options)
+		must(t, err)
+	})
+}
+
+// leaderDies has another replica take over from one that had no time to say so.
+func (w *bundleWorld) leaderDies(t *testing.T) {
+	t.Helper()
+	old := w.controller
+	w.startController(t)
+	must(t, old.Kill())
+}
+
+func (w *bundleWorld) restartAfter(t *testing.T, do func(context.Context)) {
 	t.Helper()
 	must(t, w.controller.Stop())
 	must(t, w.webhook.Stop())
 	ctx, cancel := context.WithTimeout(t.Context(), 2*stepLimit)
 	defer cancel()
+	do(ctx)
 	if w.storage != nil {
 		must(t, w.storage.Stop())
 		must(t, w.storage.Resume(ctx))

@@ -1,6 +1,7 @@
 package bundles
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,10 +9,13 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/bundle"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
@@ -145,13 +149,33 @@ func TestTheCompositeIsMadeAgainAfterItWasDeleted(t *testing.T) {
 
 // Somebody who changes composite and member while nobody looks: nothing is left that anybody vouches for.
 func TestACompositeThatWasChangedUnseenIsNotTheLastVerifiedOne(t *testing.T) {
+	spec := func(u *unstructured.Unstructured) {
+		u.Object["spec"] = map[string]any{"execs": []any{map[string]any{"path": "/bin/sh"}}}
+	}
 	for name, tt := range map[string]struct {
+		change func(u *unstructured.Unstructured)
 		member bool // changed too
+		report bool // deleted too
 		want   string
 		execs  string
 	}{
-		"the members are sound":    {false, honest, all},
-		"a member was changed too": {true, "False Tampered", "none"},
+		"the members are sound":           {spec, false, false, honest, all},
+		"a member was changed too":        {spec, true, false, "False Tampered", "none"},
+		"and the report was deleted":      {spec, true, true, "False Tampered", "none"},
+		"near miss: nothing but a member": {func(*unstructured.Unstructured) {}, true, false, "False Tampered", all},
+		"a manifest of members that nobody knows": {func(u *unstructured.Unstructured) {
+			other, err := bundle.ParseManifest([]byte(u.GetAnnotations()[AnnotationManifest]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			other.Leaves = other.Leaves[:1]
+			other.Root = one(t, other.Leaves)
+			text, err := other.Manifest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			set(u, string(text), "metadata", "annotations", AnnotationManifest)
+		}, true, false, "False Tampered", "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -162,15 +186,26 @@ func TestACompositeThatWasChangedUnseenIsNotTheLastVerifiedOne(t *testing.T) {
 					set(u, "H4sI", "metadata", "annotations", fragment.AnnotationContent)
 				})
 			}
-			w.edit(redis, func(u *unstructured.Unstructured) {
-				u.Object["spec"] = map[string]any{"execs": []any{map[string]any{"path": "/bin/sh"}}}
-			})
+			w.edit(redis, tt.change)
+			if tt.report {
+				w.must(w.api.Delete(t.Context(), w.report()))
+			}
 			w.restart()
 			w.settle()
 			w.wantAssembled(tt.want)
 			w.wantExecs(tt.execs)
 		})
 	}
+}
+
+// one is the root of a single leaf, by the page (docs/spec/bundle.md).
+func one(t *testing.T, leaves []bundle.Leaf) string {
+	t.Helper()
+	if len(leaves) != 1 {
+		t.Fatalf("%d leaves", len(leaves))
+	}
+	leaf := leaves[0]
+	return fmt.Sprintf("%x", sha256.Sum256([]byte("kubescape-bundle-leaf\x00"+leaf.Class+"\x00"+leaf.Signer+"\x00"+leaf.Digest)))
 }
 
 const flat = `{"apiVersion":"spdx.softwarecomposition.kubescape.io/v1beta1","kind":"ContainerProfile","metadata":{"name":"redis","namespace":"shop","annotations":{"kubescape.io/managed-by":"User"}},"spec":{"execs":[{"path":"/usr/bin/flat"}]}}`
@@ -380,5 +415,20 @@ func TestWhatTheWatchMissedIsFound(t *testing.T) {
 		if name == "a deletion" {
 			w.wantExecs("/usr/bin/redis-server")
 		}
+	}
+}
+
+// A namespace could not end while somebody makes its objects again.
+func TestNothingIsMadeAgainInANamespaceThatGoes(t *testing.T) {
+	w := newWorld(t)
+	w.three()
+	w.settle()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}
+	w.must(w.api.Delete(t.Context(), namespace)) // it has a finalizer: it is going
+	w.delete(profile, redis)
+	w.settle()
+	w.wantExecs("none")
+	if w.knows(ID{shop, redis}) {
+		t.Error("the bundle is still looked after")
 	}
 }

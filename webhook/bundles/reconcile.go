@@ -51,7 +51,7 @@ func (c *Controller) lookAtBundle(ctx context.Context, s verify.Snapshot, id ID)
 		return false, err
 	}
 	again, err = c.decide(ctx, s, st)
-	if over(err) {
+	if errors.Is(err, errOver) || over(err) {
 		c.forget(st)
 		return false, nil
 	}
@@ -227,8 +227,7 @@ func (c *Controller) carryOut(ctx context.Context, s verify.Snapshot, st *state,
 // store publishes a composite, and notes what it undid by that.
 func (c *Controller) store(ctx context.Context, st *state, r *result, want *composite, stored *unstructured.Unstructured) error {
 	if stored == nil {
-		// Where nobody asks whether the namespace is going, this asks.
-		if err := c.ensureReport(ctx, st); err != nil {
+		if err := c.living(ctx, st.Namespace); err != nil {
 			return err
 		}
 	}

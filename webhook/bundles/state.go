@@ -199,7 +199,23 @@ func (c *Controller) forget(st *state) {
 	delete(c.states, st.ID)
 }
 
-// over reports whether a namespace is going or gone, so that nothing can be written there any more.
+var errOver = errors.New("the namespace is going")
+
+// living asks whether a namespace stays: an aggregated API server takes objects of one that is going,
+// and of one that is gone.
+func (c *Controller) living(ctx context.Context, name string) error {
+	var namespace corev1.Namespace
+	err := c.Reader.Get(ctx, client.ObjectKey{Name: name}, &namespace)
+	if apierrors.IsNotFound(err) || err == nil && namespace.DeletionTimestamp != nil {
+		return errOver
+	}
+	if err != nil {
+		return fmt.Errorf("reading the namespace: %w", err)
+	}
+	return nil
+}
+
+// over reports whether a write was refused because its namespace is going or gone.
 func over(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	gone := ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"

@@ -71,6 +71,7 @@ func newWorld(t *testing.T) *world {
 		scheme.AddKnownTypeWithName(gvk.GroupVersion().WithKind(kind+"List"), &unstructured.UnstructuredList{})
 	}
 	w.api = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.ProfileBundle{}).Build()
+	w.must(w.api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop, Finalizers: []string{"x"}}}))
 	w.trust("")
 	w.restart()
 	return w
