@@ -143,7 +143,7 @@ func TestAGetThatFailsBehindAnAggregatedAPIServer(t *testing.T) {
 		w.put(t, o)
 	}
 	w.becomes(t, bothSigners)
-	must(t, w.storage.FailGets("redis-net", 8))
+	must(t, w.storage.FailGets("redis-net", 5))
 	touch := []byte(`{"metadata":{"annotations":{"example.com/touched":"yes"}}}`)
 	_, err := w.profiles(t).Patch(t.Context(), "redis-net", types.MergePatchType, touch, metav1.PatchOptions{}) // kubectl would Get it first
 	must(t, err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
@@ -153,5 +154,36 @@ func TestWhatStandsInAMembersPlaceRefusesTheSet(t *testing.T) {
 			w.wantAssembled(tt.want)
 			w.wantExecs(tt.execs)
 		})
+	}
+}
+
+// What one change of a member asks of API servers, however many members there are.
+func TestAChangeOfAMemberTakesSixCalls(t *testing.T) {
+	w := newWorld(t)
+	w.three()
+	w.settle()
+	w.put(w.part(w.operator, "overlay", "redis-site", 2, `{execs: [{path: /usr/bin/env}]}`))
+	w.said()
+	clear(w.calls)
+	if _, err := w.look(t.Context(), item{ID: ID{shop, redis}}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{
+		"get ContainerProfile": 2, "update ContainerProfile": 1, // the member, and the composite
+		"update Ledger": 1, "status ProfileBundle": 1,
+	}
+	if diff := cmp.Diff(want, w.calls); diff != "" {
+		t.Error(diff)
+	}
+	if got := w.said(); !slices.Equal(got, []string{"Normal ProfileBundle/redis RootChanged"}) {
+		t.Errorf("events %v", got)
+	}
+	clear(w.calls)
+	w.settle()
+	for _, kind := range []string{"ContainerProfile", "ProfileBundle"} {
+		delete(w.calls, "get "+kind) // the test's own
+	}
+	if len(w.calls) > 0 {
+		t.Errorf("nothing changed: %v", w.calls)
 	}
 }

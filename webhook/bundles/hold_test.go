@@ -253,6 +253,9 @@ func TestAGetThatFailsStallsNothing(t *testing.T) {
 	}
 	w.wantAssembled(honest)
 	w.wantExecs("/usr/bin/redis-server /usr/bin/env")
+	if got := w.condition(v1alpha1.ConditionDegraded); got != "True "+reasonUnreadable {
+		t.Errorf("Degraded is %s", got)
+	}
 	w.restart() // nothing is in memory now
 	w.settle()
 	w.wantAssembled("False " + reasonUnreadable)

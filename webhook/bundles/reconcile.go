@@ -28,6 +28,8 @@ type result struct {
 	missing  []trustpolicy.Member
 	// diverging are the members whose stored spec is another than the signed one.
 	diverging []*fragment.Fragment
+	// unread says that some objects could not be read, though they may count as they were read last.
+	unread bool
 	// fault is why the composite is not what is stored.
 	fault *decision.Error
 	// replaced says that a profile that was not ours stood under the name, and the policy gave the name away.
@@ -65,6 +67,7 @@ func (c *Controller) decide(ctx context.Context, s verify.Snapshot, st *state) (
 	c.claim(st, st.names(marks))
 	r := result{policy: s.Policy.Digest}
 	candidates, failed := c.candidates(ctx, s, st)
+	r.unread = failed
 	policy := s.Policy.Bundles[id.Name]
 	r.Outcome = bundle.Compose(bundle.Set{
 		Namespace: id.Namespace, Name: id.Name, Policy: policy, Candidates: candidates,

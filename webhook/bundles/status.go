@@ -170,7 +170,7 @@ func degraded(r *result) metav1.Condition {
 		c.Reason, c.Message = reasonNone, "agents have no profile for the pods of this bundle"
 	case r.Verdict == bundle.Refused:
 		c.Reason, c.Message = reasonKept, r.effect()
-	case r.Retry:
+	case r.Retry || r.unread:
 		c.Reason, c.Message = reasonUnreadable, "some objects could not be read, and are tried again"
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonSound, "agents are handed what the members say"

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -51,6 +52,7 @@ type world struct {
 	events           []string
 	conditions       map[string]metav1.Condition
 	registry         *prometheus.Registry
+	calls            map[string]int // of the Controller and the test, by verb and kind
 }
 
 const (
@@ -70,7 +72,8 @@ func newWorld(t *testing.T) *world {
 		scheme.AddKnownTypeWithName(gvk, &unstructured.Unstructured{})
 		scheme.AddKnownTypeWithName(gvk.GroupVersion().WithKind(kind+"List"), &unstructured.UnstructuredList{})
 	}
-	w.api = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.ProfileBundle{}).Build()
+	api := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.ProfileBundle{}).Build()
+	w.api, w.calls = counted(api)
 	w.must(w.api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop, Finalizers: []string{"x"}}}))
 	w.trust("")
 	w.restart()
@@ -274,6 +277,9 @@ func (w *world) settle() {
 		if u := w.read(w.t.Context(), fragment.KindContainerProfile, shop, redis); u != nil {
 			w.notice(u)
 		}
+		if report := w.report(); report != nil {
+			w.index.put(&facts{Key: Key{kindBundle, shop, redis}})
+		}
 	}
 }
 
@@ -363,4 +369,34 @@ func parse(w *world, text []byte) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	w.must(u.UnmarshalJSON(text))
 	return u
+}
+
+// counted counts what is asked of an API server.
+func counted(api client.WithWatch) (client.WithWatch, map[string]int) {
+	calls := map[string]int{}
+	count := func(verb string, o client.Object) {
+		kind := o.GetObjectKind().GroupVersionKind().Kind
+		if kind == "" {
+			kind = strings.TrimPrefix(fmt.Sprintf("%T", o), "*v1alpha1.")
+		}
+		calls[verb+" "+kind]++
+	}
+	return interceptor.NewClient(api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			count("get", o)
+			return c.Get(ctx, key, o, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			count("create", o)
+			return c.Create(ctx, o, opts...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			count("update", o)
+			return c.Update(ctx, o, opts...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			count(sub, o)
+			return c.SubResource(sub).Update(ctx, o, opts...)
+		},
+	}), calls
 }
