@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostwarrant/hostwarrant/e2e/kubescape"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
@@ -34,6 +35,7 @@ func TestGuards(t *testing.T) {
 		{"hostwarrant-decommission", guardDecommission},
 		{"hostwarrant-serving-secret", guardServingSecret},
 		{"hostwarrant-controller-hosts", guardControllerHosts},
+		{"hostwarrant-composites", guardComposites},
 		{"hostwarrant-webhook-configurations", guardWebhookConfigurations},
 		{"hostwarrant-guards.static.k8s.io", guardStatic}, // last: from here on nothing of ours can be deleted
 	} {
@@ -543,6 +545,50 @@ func guardControllerHosts(t *testing.T, w *guardWorld) {
 		w.allowed(t, nil, patch(controller, "merge", `{"spec":{"trustedSigners":["b"]}}`)...)
 		w.allowed(t, nil, "-n", pool, "delete", "sshhost", "h-held")
 	})
+}
+
+func guardComposites(t *testing.T, w *guardWorld) {
+	const policy = "hostwarrant-composites"
+	const report, composite, manifest = "only hostwarrant-controller writes a ProfileBundle", "hostwarrant-controller writes composites only", "hostwarrant-controller writes no ConfigMap but"
+	must(t, kubescape.InstallCRDs(t.Context(), w.cp, kubescape.Profiles))
+	made := func(apiVersion, kind, name string, metadata object) []byte {
+		metadata["name"], metadata["namespace"] = name, pool
+		return encode(t, object{"apiVersion": apiVersion, "kind": kind, "metadata": metadata})
+	}
+	profile := func(metadata object) []byte {
+		return made("spdx.softwarecomposition.kubescape.io/v1beta1", "ContainerProfile", "redis", metadata)
+	}
+	root := object{"hostwarrant.dev/merkle-root": "x"}
+	create := func(user []string) []string {
+		return slices.Concat(user, []string{"create", "--dry-run=server", "-f", "-"})
+	}
+	controller := as(account("hostwarrant-controller"))
+	bundle := made("hostwarrant.dev/v1alpha1", "ProfileBundle", "redis", object{})
+	w.inForce(t, policy, report, bundle, create(as("admin"))...)
+	for name, c := range map[string]struct {
+		object []byte
+		says   string
+	}{
+		"a profile without a root":       {profile(object{}), composite},
+		"a composite of a class":         {profile(object{"annotations": root, "labels": object{"signature.kubescape.io/fragment-class": "base"}}), composite},
+		"a composite with a signature":   {profile(object{"annotations": object{"hostwarrant.dev/merkle-root": "x", "signature.kubescape.io/signature": "x"}}), composite},
+		"another ConfigMap":              {made("v1", "ConfigMap", "hostwarrant-anchor", object{}), manifest},
+		"a ConfigMap of nearly the name": {made("v1", "ConfigMap", "hostwarrant-manifest-0123456789abcdef-x", object{}), manifest},
+		"near miss: a composite":         {profile(object{"annotations": root}), ""},
+		"near miss: a manifest":          {made("v1", "ConfigMap", "hostwarrant-manifest-0123456789abcdef-0", object{}), ""},
+		"near miss: a report":            {bundle, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.says == "" {
+				w.allowed(t, c.object, create(controller)...)
+				return
+			}
+			w.denied(t, policy, c.says, c.object, create(controller)...)
+			w.denied(t, policy, c.says, c.object, create(as(account("hostwarrant-controller"), breakGlass))...)
+			w.allowed(t, c.object, create(as("admin"))...)
+		})
+	}
+	w.denied(t, policy, report, bundle, create(as("admin", breakGlass))...)
 }
 
 // guardWebhookConfigurations is a component. Contrary to what is often said, policies of the API do

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/hostwarrant/hostwarrant/webhook/bundles"
 	"github.com/hostwarrant/hostwarrant/webhook/cabundle"
 	"github.com/hostwarrant/hostwarrant/webhook/policy"
 	"github.com/hostwarrant/hostwarrant/webhook/snapshot"
@@ -118,7 +118,7 @@ func control(ctx context.Context, o *controlOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range append(parts, newHealthServer(o.healthAddress, func(*http.Request) error { return nil })) {
+	for _, part := range parts {
 		if err := m.Add(part); err != nil {
 			return err
 		}
@@ -131,11 +131,19 @@ func control(ctx context.Context, o *controlOptions, stderr io.Writer) error {
 func controlCache(secret types.NamespacedName) cache.Options {
 	configurations := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", cabundle.ConfigurationName)}
 	o := policy.CacheOptions()
-	o.DefaultTransform = snapshot.Slim
+	o.DefaultTransform = slim
 	o.ByObject[&admissionregistrationv1.ValidatingWebhookConfiguration{}] = configurations
 	o.ByObject[&admissionregistrationv1.MutatingWebhookConfiguration{}] = configurations
 	o.ByObject[&corev1.Secret{}] = cache.ByObject{
 		Namespaces: map[string]cache.Config{secret.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", secret.Name)}},
 	}
 	return o
+}
+
+// slim keeps of what is watched what is read of it.
+func slim(o any) (any, error) {
+	if slimmed, ok := bundles.Slim(o); ok {
+		return slimmed, nil
+	}
+	return snapshot.Slim(o)
 }

@@ -4,19 +4,24 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/webhook/bundles"
 	"github.com/hostwarrant/hostwarrant/webhook/canary"
 	"github.com/hostwarrant/hostwarrant/webhook/drift"
 	"github.com/hostwarrant/hostwarrant/webhook/ledger"
@@ -54,7 +59,16 @@ func (c *controller) parts() ([]manager.Runnable, error) {
 	}
 	events := &notice.Events{Client: m.GetClient(), Reader: m.GetAPIReader(), Log: c.log, Now: time.Now}
 	conditions := &notice.Conditions{Client: m.GetClient(), Reader: m.GetAPIReader(), Now: time.Now}
-	scanner, err := c.scanner(t, events, conditions)
+	tell := func(ctx context.Context, reason, message string) {
+		c.log.Error(message, "reason", reason)
+		events.Warning(ctx, rejudge.PolicyReference(), reason, message)
+	}
+	keeper := ledger.New(m.GetClient(), m.GetAPIReader(), c.anchor, tell, c.log)
+	scanner, err := c.scanner(t, keeper, events, conditions)
+	if err != nil {
+		return nil, err
+	}
+	composites, err := c.composites(t, keeper, events, conditions)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +77,13 @@ func (c *controller) parts() ([]manager.Runnable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []manager.Runnable{t.stored, feed, scanner, watch, monitor}, nil
+	health := newHealthServer(c.options.healthAddress, func(*http.Request) error { return nil })
+	health.mux.HandleFunc("GET /policyz", t.policies.Serve(func(r *policy.Report) { r.Bundles = composites.Counts() }))
+	return []manager.Runnable{t.stored, feed, scanner, watch, monitor, composites, health}, nil
 }
 
 // scanner keeps the ledger and judges stored objects again.
-func (c *controller) scanner(t trusted, events *notice.Events, conditions *notice.Conditions) (*rejudge.Scanner, error) {
+func (c *controller) scanner(t trusted, keeper *ledger.Keeper, events *notice.Events, conditions *notice.Conditions) (*rejudge.Scanner, error) {
 	m := c.manager
 	source, err := rejudge.NewAPI(m.GetConfig(), m.GetHTTPClient(), m.GetRESTMapper())
 	if err != nil {
@@ -81,17 +97,47 @@ func (c *controller) scanner(t trusted, events *notice.Events, conditions *notic
 	if err != nil {
 		return nil, err
 	}
-	tell := func(ctx context.Context, reason, message string) {
-		c.log.Error(message, "reason", reason)
-		events.Warning(ctx, rejudge.PolicyReference(), reason, message)
-	}
-	keeper := ledger.New(m.GetClient(), m.GetAPIReader(), c.anchor, tell, c.log)
 	return (&rejudge.Scanner{
 		Source: source, Trust: judging{t, m.GetClient()}, Ledger: keeper, Events: events, Conditions: conditions,
 		Report:  &report.Writer{Client: m.GetClient(), Reader: m.GetAPIReader(), Mapper: m.GetRESTMapper()},
 		Hosts:   &refresh.Refresher{Client: m.GetClient(), Rendered: keeper.Rendered, Warning: events.Warning, Counts: lists},
 		Metrics: counters, Log: c.log, Now: time.Now, Interval: c.options.rejudgeInterval,
 	}).Init(), nil
+}
+
+// Requests a second for fragments, and in a burst: after a restart each of ten thousand is read once.
+const (
+	fragmentQPS   = 400
+	fragmentBurst = 800
+)
+
+// composites keeps one profile for each bundle of signed fragments.
+func (c *controller) composites(t trusted, keeper *ledger.Keeper, events *notice.Events, conditions *notice.Conditions) (*bundles.Controller, error) {
+	m := c.manager
+	config := rest.CopyConfig(m.GetConfig())
+	config.QPS, config.Burst = fragmentQPS, fragmentBurst
+	source, err := rejudge.NewAPI(config, m.GetHTTPClient(), m.GetRESTMapper())
+	if err != nil {
+		return nil, err
+	}
+	counters, err := bundles.NewMetrics(crmetrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return (&bundles.Controller{
+		Cache: m.GetCache(), Client: m.GetClient(), Reader: m.GetAPIReader(), Mapper: m.GetRESTMapper(),
+		Get: source, Judge: judgeFragment, Trust: judging{t, m.GetClient()}, Ledger: keeper,
+		Events: events, Conditions: conditions, Metrics: counters, Log: c.log, Now: time.Now, Interval: c.options.rejudgeInterval,
+	}).Init(), nil
+}
+
+// judgeFragment is the engine's answer about one object.
+func judgeFragment(s verify.Snapshot, o *fragment.Object) (*fragment.Fragment, *decision.Error) {
+	f, d := verify.Fragment(s, o)
+	if d.Allowed() {
+		return f, nil
+	}
+	return f, &decision.Error{Reason: d.Reason, Where: d.Where, What: d.What, Hint: d.Hint}
 }
 
 // monitor shows that admission is in the path.

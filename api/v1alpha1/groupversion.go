@@ -17,6 +17,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion(),
 		&HostRun{}, &HostRunList{},
 		&Ledger{}, &LedgerList{},
+		&ProfileBundle{}, &ProfileBundleList{},
 		&TrustPolicy{}, &TrustPolicyList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion())

@@ -31,6 +31,8 @@ type Report struct {
 	LastRefusal *inforce.Refusal `json:"lastRefusal,omitempty"`
 	// Snapshot tells what else decisions are made by, by kind. The program fills it in.
 	Snapshot any `json:"snapshot,omitempty"`
+	// Bundles counts bundles of fragments and rules. The controller fills it in.
+	Bundles any `json:"bundles,omitempty"`
 }
 
 // Fragments counts what a policy says of fragments and rules. A sort without classes is not judged.
