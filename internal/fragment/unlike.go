@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
@@ -43,7 +44,7 @@ func missing(was, is any) string {
 		is, _ := is.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(was)) {
 			field, known := is[name]
-			if !known && !empty(was[name]) {
+			if !known && (!empty(was[name]) || folds(is, name)) {
 				return name
 			}
 			if found := missing(was[name], field); known && found != "" {
@@ -59,6 +60,16 @@ func missing(was, is any) string {
 		}
 	}
 	return ""
+}
+
+// folds reports whether a name is that of a field in other letters: encoding/json reads it as that field.
+func folds(fields map[string]any, name string) bool {
+	for known := range fields {
+		if strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // separator stands before a field, and not before an index.

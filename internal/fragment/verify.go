@@ -66,11 +66,20 @@ func verifyEmbedded(o *Object, sig *signature.Signature, embedded string) (*Frag
 // verified gives the digest of content that sig signs.
 func verified(sig *signature.Signature, content []byte) (string, error) {
 	digest, err := canonical.Hash(content)
-	// check: Tampered: nobody signs what has no hash
 	if err != nil {
-		return "", tampered("the content is not JSON")
+		return "", unhashed(err)
 	}
 	return digest, sig.Verify(digest)
+}
+
+// unhashed is the error of content that has no hash.
+func unhashed(err error) error {
+	e := decision.From(err)
+	// check: Tampered: nobody signs what has no hash
+	if e.Reason == decision.Malformed {
+		return tampered("the content is " + e.What)
+	}
+	return e
 }
 
 func describe(d *document, s *spec, sig *signature.Signature, content []byte, digest string) (*Fragment, error) {

@@ -76,7 +76,7 @@ func number(token []byte) (sum, error) {
 	f, err := strconv.ParseFloat(string(token), 64)
 	// check: Malformed: a number beyond float64 has no value that readers agree on
 	if err != nil {
-		return sum{}, decision.Errorf(decision.Malformed, "a number that is too large")
+		return sum{}, decision.Errorf(decision.Malformed, "not JSON that has a hash: a number is too large")
 	}
 	var bits [8]byte
 	binary.BigEndian.PutUint64(bits[:], math.Float64bits(f))
