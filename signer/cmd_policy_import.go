@@ -2,9 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/fragment/policyfile"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
@@ -103,12 +101,8 @@ func isDemoKey(key ssh.PublicKey) bool {
 	if err != nil {
 		return false
 	}
-	der, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		return false
-	}
-	digest := sha256.Sum256(der)
-	return "key:"+hex.EncodeToString(digest[:]) == demoKey
+	print, err := fragment.Fingerprint(public)
+	return err == nil && print == demoKey
 }
 
 // checkPolicyFile verifies a file with the root of --root, if there is one.

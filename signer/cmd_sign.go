@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -19,11 +20,12 @@ import (
 // signOptions are the flags of sign.
 type signOptions struct {
 	keys                         []string
-	out                          string
+	out, version                 string
 	inPlace, add, replace, force bool
 	fixCRLF                      bool
 	terms                        termFlags
 	dir                          dirOptions
+	fragment                     fragmentTerms
 	judge                        judgeFlags
 }
 
@@ -69,7 +71,10 @@ key that cannot be used.`,
 	f.BoolVar(&o.replace, "replace", false, "drop the signatures of other keys")
 	f.BoolVar(&o.fixCRLF, "fix-crlf", false, "make LF line ends of CR LF before signing")
 	f.StringVar(&o.dir.profile, "profile", "", "profile name for a directory (default: warrant.yaml's, or the directory's own name)")
-	f.StringVar(&o.dir.version, "version", "", "spec.version for a directory without warrants (default 1)")
+	f.StringVar(&o.version, "version", "", "version of a fragment; spec.version for a directory without warrants (default 1)")
+	f.StringVar(&o.fragment.class, "class", "", "class to write into a fragment")
+	f.StringVar(&o.fragment.bundle, "bundle", "", "bundle to write into a fragment")
+	f.BoolVar(&o.fragment.embed, "embed-content", true, "embed what is signed of a fragment, so that the signature outlives what storage does to it")
 	o.terms.add(f)
 	o.judge.optional(cmd)
 	required(cmd, "key")
@@ -92,8 +97,9 @@ func (o signOptions) check(paths []string) error {
 		return usage("--add and --replace exclude each other")
 	case o.add && (o.fixCRLF || o.terms.over(terms{}).given() || o.terms.file != ""):
 		return usage("--add changes nothing but signatures: leave out what states a warrant")
-	case o.dir.version != "" && !profileVersion.MatchString(o.dir.version):
-		return usage("%.80q cannot be a version: 1 to 63 of A-Z, a-z, 0-9, ., _ and -", o.dir.version)
+	}
+	if err := o.checkTexts(); err != nil {
+		return err
 	}
 	if err := outputFile(o.out); err != nil {
 		return err
@@ -104,6 +110,40 @@ func (o signOptions) check(paths []string) error {
 		}
 	}
 	return o.judge.check()
+}
+
+// labelValue is what a label may hold (Kubernetes, syntax and character set of labels).
+var labelValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+
+func (o signOptions) checkTexts() error {
+	if o.version != "" && !profileVersion.MatchString(o.version) {
+		return usage("%.80q cannot be a version: 1 to 63 of A-Z, a-z, 0-9, ., _ and -", o.version)
+	}
+	for flag, text := range map[string]string{"class": o.fragment.class, "bundle": o.fragment.bundle} {
+		if o.terms.flags.Changed(flag) && !labelValue.MatchString(text) {
+			return usage("--%s is a label value, not %.80q", flag, text)
+		}
+	}
+	return nil
+}
+
+// fragmentFlag is a flag that was given and is for fragments alone, "" where none was.
+func (o signOptions) fragmentFlag() string {
+	return o.given("class", "bundle", "embed-content", "version")
+}
+
+// scriptFlag is a flag that was given and is for phase scripts alone, "" where none was.
+func (o signOptions) scriptFlag() string {
+	return o.given("add", "replace", "fix-crlf", "profile", "warrant", "serial", "valid-for", "not-before", "target", "param")
+}
+
+func (o signOptions) given(flags ...string) string {
+	for _, flag := range flags {
+		if o.terms.flags.Changed(flag) {
+			return flag
+		}
+	}
+	return ""
 }
 
 func (o signOptions) othersMode() othersMode {
@@ -132,7 +172,7 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	given, err := o.given()
+	given, err := o.givenTerms()
 	if err != nil {
 		return err
 	}
@@ -144,7 +184,8 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 	var all []signed
 	var advice []string
 	for _, path := range paths {
-		s := &signing{c: c, keys: keys, terms: o.terms.over(given), termsFile: o.terms.file, others: o.othersMode(), fixCRLF: o.fixCRLF, judge: j}
+		s := &signing{c: c, keys: keys, terms: o.terms.over(given), termsFile: o.terms.file, others: o.othersMode(), fixCRLF: o.fixCRLF, judge: j, fragment: o.fragment}
+		s.fragment.version, s.fragment.key, s.fragment.flag, s.scriptFlag = o.version, o.keys[0], o.fragmentFlag(), o.scriptFlag()
 		one, err := s.path(path, o)
 		if err != nil {
 			return err
@@ -161,8 +202,8 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 	return nil
 }
 
-// given are the terms of --warrant.
-func (o signOptions) given() (terms, error) {
+// givenTerms are those of --warrant.
+func (o signOptions) givenTerms() (terms, error) {
 	if o.terms.file == "" {
 		return terms{}, nil
 	}
@@ -227,12 +268,15 @@ func (s *signing) path(path string, o signOptions) (signed, error) {
 			if o.inPlace {
 				return signed{}, usage("-i edits files; %s is a directory, whose signatures are always written beside the scripts", path)
 			}
+			if flag := o.given("class", "bundle", "embed-content"); flag != "" {
+				return signed{}, usage("--%s is for fragments, and %s is a directory of phase scripts: give the files", flag, path)
+			}
 			text, files, err := s.directory(path, o)
 			return signed{text, files}, err
 		}
 	}
 	if o.dir != (dirOptions{}) {
-		return signed{}, usage("--profile and --version are for directories; in %s the object says both", path)
+		return signed{}, usage("--profile is for directories; in %s the object says it", path)
 	}
 	data, err := s.c.read(path)
 	if err != nil {
