@@ -189,7 +189,13 @@ func (d *division) left(composite *Composite) []Leaf {
 			there[MemberName(leaf.Class, leaf.Name)] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(d.set.Known.Last.Leaves), func(leaf Leaf) bool { return there[MemberName(leaf.Class, leaf.Name)] })
+	var gone []Leaf
+	for _, leaf := range d.set.Known.Last.Leaves {
+		if !there[MemberName(leaf.Class, leaf.Name)] {
+			gone = append(gone, leaf)
+		}
+	}
+	return gone
 }
 
 // marks are those of the members that are not remembered as they are.

@@ -36,65 +36,57 @@ type Conflict struct {
 // contested is a part of the spec of which members may say different things.
 type contested struct {
 	path string
-	// says gives what one member says: by key, or under "" where the part is one value.
-	says func(*spec) map[string]any
+	// tell says what one member says: by key, or under "" where the part is one value.
+	tell func(s *spec, say func(key string, value any))
 }
 
 func contestedParts() []contested {
 	return []contested{
-		{"seccompProfile", func(s *spec) map[string]any { return scalar(seccomp(s)) }},
-		{"imageID", func(s *spec) map[string]any { return scalar(s.ImageID, s.ImageID != "") }},
-		{"imageTag", func(s *spec) map[string]any { return scalar(s.ImageTag, s.ImageTag != "") }},
-		{"rulePolicies", func(s *spec) map[string]any { return entries(s.RulePolicies) }},
-		{"labelSelector", func(s *spec) map[string]any { return entries(s.MatchLabels) }},
-		{"ingress", func(s *spec) map[string]any { return neighbors(s.Ingress) }},
-		{"egress", func(s *spec) map[string]any { return neighbors(s.Egress) }},
+		{"seccompProfile", func(s *spec, say func(string, any)) {
+			if isSet(&s.SeccompProfile) {
+				say("", &s.SeccompProfile)
+			}
+		}},
+		{"imageID", func(s *spec, say func(string, any)) { text(s.ImageID, say) }},
+		{"imageTag", func(s *spec, say func(string, any)) { text(s.ImageTag, say) }},
+		{"rulePolicies", func(s *spec, say func(string, any)) { entries(s.RulePolicies, say) }},
+		{"labelSelector", func(s *spec, say func(string, any)) { entries(s.MatchLabels, say) }},
+		{"ingress", func(s *spec, say func(string, any)) { neighbors(s.Ingress, say) }},
+		{"egress", func(s *spec, say func(string, any)) { neighbors(s.Egress, say) }},
 	}
 }
 
-func scalar(value any, set bool) map[string]any {
-	if !set {
-		return nil
+func text(value string, say func(string, any)) {
+	if value != "" {
+		say("", value)
 	}
-	return map[string]any{"": value}
 }
 
-func entries[V any](of map[string]V) map[string]any {
-	all := make(map[string]any, len(of))
+func entries[V any](of map[string]V, say func(string, any)) {
 	for key, value := range of {
-		all[key] = value
+		say(key, value)
 	}
-	return all
 }
 
-func neighbors(of []fragment.Neighbor) map[string]any {
-	all := make(map[string]any, len(of))
-	for _, n := range of {
-		all[n.Identifier] = n
+func neighbors(of []fragment.Neighbor, say func(string, any)) {
+	for i := range of {
+		say(of[i].Identifier, &of[i])
 	}
-	return all
 }
 
-// dispute is what members of one strength say of one key.
-type dispute struct {
-	members []ranked
-	value   any // of the last of them
-	differ  bool
-}
-
-// conflicts lists what members of equal strength contradict each other in, part by part,
-// and says how many more there are.
+// conflicts lists what members of equal strength contradict each other in, and says how many more there are.
 func conflicts(sorted []ranked) (listed []Conflict, more int) {
-	for _, part := range contestedParts() {
-		for equals := range byStrength(sorted) {
-			disputes := disputesOf(part, equals)
-			for _, key := range slices.Sorted(maps.Keys(disputes)) {
-				switch {
-				case !disputes[key].differ:
+	for equals := range byStrength(sorted) {
+		parts := contestedParts()
+		said := hear(parts, equals)
+		for i, part := range parts {
+			for _, key := range slices.Sorted(maps.Keys(said[i])) {
+				switch d := said[i][key]; {
+				case !d.settle().differ:
 				case len(listed) == MaxConflicts:
 					more++
 				default:
-					listed = append(listed, disputes[key].conflict(part.path, key))
+					listed = append(listed, d.conflict(part.path, key))
 				}
 			}
 		}
@@ -115,31 +107,64 @@ func byStrength(sorted []ranked) func(yield func([]ranked) bool) {
 	}
 }
 
-func disputesOf(part contested, equals []ranked) map[string]*dispute {
-	all := map[string]*dispute{}
-	for _, f := range equals {
-		for key, value := range part.says(f.Profile) {
-			d := all[key]
+// hear gives, for each part, what members say of each key. It looks at each member once.
+func hear(parts []contested, members []ranked) []map[string]*dispute {
+	said, says := make([]map[string]*dispute, len(parts)), make([]func(string, any), len(parts))
+	var now ranked
+	for i := range parts {
+		said[i] = map[string]*dispute{}
+		says[i] = func(key string, value any) {
+			d := said[i][key]
 			if d == nil {
-				d = &dispute{value: value}
-				all[key] = d
+				d = &dispute{}
+				said[i][key] = d
 			}
-			d.differ = d.differ || !reflect.DeepEqual(d.value, value)
-			d.members, d.value = append(d.members, f), value
+			d.hear(now, value)
 		}
 	}
-	return all
+	for _, now = range members {
+		for i := range parts {
+			parts[i].tell(now.Profile, says[i])
+		}
+	}
+	return said
+}
+
+// dispute is what members of one strength say of one key.
+type dispute struct {
+	first, last any // values
+	differ      bool
+	members     []string // at most MaxNamed
+	count       int
+	winner      ranked
+}
+
+// hear takes what a member says. Who says several things means the last of them.
+func (d *dispute) hear(member ranked, value any) {
+	if d.count == 0 || d.winner.Fragment != member.Fragment {
+		d.settle()
+		d.winner = member
+		if d.count++; d.count <= MaxNamed {
+			d.members = append(d.members, MemberName(member.Class, member.Name))
+		}
+	}
+	d.last = value
+}
+
+// settle holds what the last member said in the end against what the first did.
+func (d *dispute) settle() *dispute {
+	if d.count == 1 {
+		d.first = d.last
+	}
+	d.differ = d.differ || d.count > 1 && !reflect.DeepEqual(d.first, d.last)
+	return d
 }
 
 func (d *dispute) conflict(path, key string) Conflict {
-	winner := d.members[len(d.members)-1]
-	c := Conflict{Class: winner.Class, Path: path, Key: decision.OneLine(key, maxKey), Winner: MemberName(winner.Class, winner.Name), ByPolicy: winner.member > 0}
-	names := make([]string, len(d.members))
-	for i, f := range d.members {
-		names[i] = MemberName(f.Class, f.Name)
+	return Conflict{
+		Class: d.winner.Class, Path: path, Key: decision.OneLine(key, maxKey), Members: d.members, More: d.count - len(d.members),
+		Winner: MemberName(d.winner.Class, d.winner.Name), ByPolicy: d.winner.member > 0,
 	}
-	c.Members, c.More = named(names)
-	return c
 }
 
 // named gives the first MaxNamed, and how many more there are.

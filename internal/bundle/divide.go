@@ -3,6 +3,7 @@ package bundle
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
@@ -17,6 +18,14 @@ type Refusal struct {
 	// Known says that it stands in a member's place, and not just beside the bundle.
 	Known bool
 	Error *decision.Error
+}
+
+// compare puts the gravest first; of two objects of one name, which nobody stores, what is said of them decides.
+func (r Refusal) compare(other Refusal) int {
+	if c := cmp.Or(gravity(r)-gravity(other), strings.Compare(r.Name, other.Name)); c != 0 {
+		return c
+	}
+	return strings.Compare(r.Error.Error(), other.Error.Error())
 }
 
 // division is a set with its candidates told apart.
@@ -52,18 +61,16 @@ func divide(s Set) *division {
 		}
 		d.members = append(d.members, c.Fragment)
 	}
-	slices.SortFunc(d.refusals, func(a, b Refusal) int {
-		return cmp.Or(cmp.Compare(gravity(a), gravity(b)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Error.Error(), b.Error.Error()))
-	})
+	slices.SortFunc(d.refusals, Refusal.compare)
 	return d
 }
 
 // concerned are the candidates without those that were signed for another bundle, and
-// have no known member's name: labels brought them here, and they are anybody's word.
+// have no name that matters here: labels brought them here, and they are anybody's word.
 func (d *division) concerned() []Candidate {
 	var all []Candidate
 	for _, c := range d.set.Candidates {
-		foreign := c.Fragment != nil && c.Fragment.Bundle != d.set.Name && !d.known[c.Name]
+		foreign := c.Fragment != nil && c.Fragment.Bundle != d.set.Name && !d.known[c.Name] && c.Name != d.set.Name
 		if c.Namespace == d.set.Namespace && !foreign {
 			all = append(all, c)
 		}
@@ -73,6 +80,11 @@ func (d *division) concerned() []Candidate {
 
 // judge says why a candidate may not be a member. Objects is how many have its name.
 func (d *division) judge(c Candidate, objects int) error {
+	// check: CompositeForeign: the composite bears this name, and would be written over its own part
+	if c.Name == d.set.Name {
+		return decision.Errorf(decision.CompositeForeign, "the composite has the bundle's name, and takes the place of this profile").
+			Try("give the profile another name, or delete it")
+	}
 	if c.Refusal != nil {
 		return c.Refusal
 	}
@@ -137,7 +149,7 @@ func gravity(r Refusal) int {
 		return 0
 	case r.Known && r.Error.Reason != decision.SnapshotUnavailable:
 		return 1
-	case r.Known:
+	case r.Known || r.Error.Reason == decision.CompositeForeign:
 		return 2
 	case r.Error.Reason != decision.Unsigned:
 		return 3

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
@@ -42,7 +43,8 @@ func (s Set) members() []trustpolicy.Member {
 func (s Set) remembered() []trustpolicy.Member {
 	var all []trustpolicy.Member
 	for slot, mark := range s.Known.Marks {
-		if slot.Namespace == s.Namespace && slot.Bundle == s.Name && !s.buried(slot.Class, slot.Name, mark.Version) {
+		profile := !strings.Contains(slot.Class, "/") // other kinds have theirs before the class
+		if profile && slot.Namespace == s.Namespace && slot.Bundle == s.Name && !s.buried(slot.Class, slot.Name, mark.Version) {
 			all = append(all, trustpolicy.Member{Class: slot.Class, Name: slot.Name})
 		}
 	}
@@ -73,7 +75,7 @@ func (s Set) follows(f *fragment.Fragment) error {
 	if s.Known.Marks == nil {
 		return nil // nobody keeps marks, as offline
 	}
-	return ledger.FirstInSlot(mark)
+	return ledger.FirstSlot(mark)
 }
 
 func names(of []trustpolicy.Member) map[string]bool {

@@ -2,7 +2,7 @@ package bundle
 
 import (
 	"encoding/json"
-	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -11,113 +11,135 @@ import (
 
 type spec = fragment.ProfileSpec
 
-// merge gives the spec that sorted fragments make together, field by field.
+// merge gives the spec that sorted fragments make together. It looks at each fragment
+// once: many do not fit into a processor's caches.
 func merge(sorted []ranked) (spec, error) {
-	execs, errExecs := distinct(sorted, func(s *spec) []fragment.Exec { return s.Execs })
-	opens, errOpens := distinct(sorted, func(s *spec) []fragment.Open { return s.Opens })
-	endpoints, errEndpoints := distinct(sorted, func(s *spec) []fragment.Endpoint { return s.Endpoints })
-	stacks, errStacks := distinct(sorted, func(s *spec) []fragment.CallStack { return s.IdentifiedCallStacks })
-	if err := errors.Join(errExecs, errOpens, errEndpoints, errStacks); err != nil {
-		return spec{}, decision.Errorf(decision.Malformed, "%v", err)
+	m := &merger{}
+	for _, f := range sorted {
+		m.add(f.Profile)
 	}
+	for _, err := range []error{m.execs.err, m.opens.err, m.endpoints.err, m.stacks.err} {
+		if err != nil {
+			return spec{}, decision.Errorf(decision.Malformed, "%v", err)
+		}
+	}
+	return m.spec(), nil
+}
+
+// merger is a spec in the making: one rule for each field.
+type merger struct {
+	architectures, capabilities, syscalls union
+	execs                                 distinct[fragment.Exec]
+	opens                                 distinct[fragment.Open]
+	endpoints                             distinct[fragment.Endpoint]
+	stacks                                distinct[fragment.CallStack]
+	seccomp                               fragment.Seccomp
+	imageID, imageTag                     string
+	rulePolicies                          overlaid[fragment.RulePolicy]
+	matchLabels                           overlaid[string]
+	matchExpressions                      []fragment.Requirement
+	ingress, egress                       keyed
+}
+
+func (m *merger) add(s *spec) {
+	m.architectures.add(s.Architectures)
+	m.capabilities.add(s.Capabilities)
+	m.syscalls.add(s.Syscalls)
+	m.execs.add(s.Execs)
+	m.opens.add(s.Opens)
+	m.endpoints.add(s.Endpoints)
+	m.stacks.add(s.IdentifiedCallStacks)
+	if isSet(&s.SeccompProfile) {
+		m.seccomp = s.SeccompProfile
+	}
+	if s.ImageID != "" {
+		m.imageID = s.ImageID
+	}
+	if s.ImageTag != "" {
+		m.imageTag = s.ImageTag
+	}
+	m.rulePolicies.add(s.RulePolicies)
+	m.matchLabels.add(s.MatchLabels)
+	m.matchExpressions = append(m.matchExpressions, s.MatchExpressions...)
+	m.ingress.add(s.Ingress)
+	m.egress.add(s.Egress)
+}
+
+func (m *merger) spec() spec {
 	return spec{
-		Architectures:        union(sorted, func(s *spec) []string { return s.Architectures }),
-		Capabilities:         union(sorted, func(s *spec) []string { return s.Capabilities }),
-		Execs:                execs,
-		Opens:                opens,
-		Syscalls:             union(sorted, func(s *spec) []string { return s.Syscalls }),
-		SeccompProfile:       last(sorted, seccomp),
-		Endpoints:            endpoints,
-		ImageID:              last(sorted, func(s *spec) (string, bool) { return s.ImageID, s.ImageID != "" }),
-		ImageTag:             last(sorted, func(s *spec) (string, bool) { return s.ImageTag, s.ImageTag != "" }),
-		RulePolicies:         overlaid(sorted, func(s *spec) map[string]fragment.RulePolicy { return s.RulePolicies }),
-		IdentifiedCallStacks: stacks,
-		LabelSelector: fragment.LabelSelector{
-			MatchLabels:      overlaid(sorted, func(s *spec) map[string]string { return s.MatchLabels }),
-			MatchExpressions: concatenated(sorted, func(s *spec) []fragment.Requirement { return s.MatchExpressions }),
-		},
-		Ingress: keyed(sorted, func(s *spec) []fragment.Neighbor { return s.Ingress }),
-		Egress:  keyed(sorted, func(s *spec) []fragment.Neighbor { return s.Egress }),
-	}, nil
-}
-
-// union is the set of all values, sorted.
-func union(sorted []ranked, of func(*spec) []string) []string {
-	all := concatenated(sorted, of)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-func concatenated[T any](sorted []ranked, of func(*spec) []T) []T {
-	var all []T
-	for _, f := range sorted {
-		all = append(all, of(f.Profile)...)
+		Architectures: m.architectures.sorted(), Capabilities: m.capabilities.sorted(), Syscalls: m.syscalls.sorted(),
+		Execs: m.execs.all, Opens: m.opens.all, Endpoints: m.endpoints.all, IdentifiedCallStacks: m.stacks.all,
+		SeccompProfile: m.seccomp, ImageID: m.imageID, ImageTag: m.imageTag, RulePolicies: m.rulePolicies.all,
+		LabelSelector: fragment.LabelSelector{MatchLabels: m.matchLabels.all, MatchExpressions: m.matchExpressions},
+		Ingress:       m.ingress.all, Egress: m.egress.all,
 	}
-	return all
 }
 
-// distinct drops what was there already, by all of its JSON.
-func distinct[T any](sorted []ranked, of func(*spec) []T) ([]T, error) {
-	var all []T
-	seen := map[string]bool{}
-	for _, f := range sorted {
-		for _, value := range of(f.Profile) {
-			text, err := json.Marshal(value)
-			if err != nil {
-				return nil, err
-			}
-			if !seen[string(text)] {
-				seen[string(text)] = true
-				all = append(all, value)
-			}
+func isSet(s *fragment.Seccomp) bool { return !reflect.DeepEqual(*s, fragment.Seccomp{}) }
+
+// union is a set of texts.
+type union struct{ all []string }
+
+func (u *union) add(values []string) { u.all = append(u.all, values...) }
+
+func (u *union) sorted() []string {
+	slices.Sort(u.all)
+	return slices.Compact(u.all)
+}
+
+// distinct is a list without what was there already, by all of its JSON.
+type distinct[T any] struct {
+	all  []T
+	seen map[string]bool
+	err  error
+}
+
+func (d *distinct[T]) add(values []T) {
+	for i := range values {
+		text, err := json.Marshal(&values[i])
+		if err != nil {
+			d.err = err
+			return
 		}
-	}
-	return all, nil
-}
-
-// keyed keeps one neighbour for each identifier: in the place of the first, with the values of the last.
-func keyed(sorted []ranked, of func(*spec) []fragment.Neighbor) []fragment.Neighbor {
-	var all []fragment.Neighbor
-	place := map[string]int{}
-	for _, f := range sorted {
-		for _, n := range of(f.Profile) {
-			if i, there := place[n.Identifier]; there {
-				all[i] = n
-				continue
-			}
-			place[n.Identifier] = len(all)
-			all = append(all, n)
+		if d.seen[string(text)] {
+			continue
 		}
-	}
-	return all
-}
-
-// overlaid merges maps, the last value of a key wins; nil where there is no key.
-func overlaid[V any](sorted []ranked, of func(*spec) map[string]V) map[string]V {
-	var all map[string]V
-	for _, f := range sorted {
-		for key, value := range of(f.Profile) {
-			if all == nil {
-				all = map[string]V{}
-			}
-			all[key] = value
+		if d.seen == nil {
+			d.seen = map[string]bool{}
 		}
+		d.seen[string(text)] = true
+		d.all = append(d.all, values[i])
 	}
-	return all
 }
 
-// last is the last value that is set.
-func last[T any](sorted []ranked, of func(*spec) (value T, set bool)) T {
-	var found T
-	for _, f := range sorted {
-		if value, set := of(f.Profile); set {
-			found = value
+// keyed has one neighbour for each identifier: in the place of the first, with the values of the last.
+type keyed struct {
+	all   []fragment.Neighbor
+	place map[string]int
+}
+
+func (k *keyed) add(values []fragment.Neighbor) {
+	for i := range values {
+		if at, there := k.place[values[i].Identifier]; there {
+			k.all[at] = values[i]
+			continue
 		}
+		if k.place == nil {
+			k.place = map[string]int{}
+		}
+		k.place[values[i].Identifier] = len(k.all)
+		k.all = append(k.all, values[i])
 	}
-	return found
 }
 
-// seccomp is set where anything of it is, as for confinement.
-func seccomp(s *spec) (fragment.Seccomp, bool) {
-	return s.SeccompProfile, slices.Contains(s.Set(), "seccompProfile")
+// overlaid is a map in which the last value of a key counts; nil where there is no key.
+type overlaid[V any] struct{ all map[string]V }
+
+func (o *overlaid[V]) add(values map[string]V) {
+	for key, value := range values {
+		if o.all == nil {
+			o.all = map[string]V{}
+		}
+		o.all[key] = value
+	}
 }

@@ -3,6 +3,7 @@ package bundle
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 )
@@ -56,8 +57,10 @@ func (o order) sort(fragments []*fragment.Fragment) []ranked {
 		all[i] = ranked{f, o.class(f), o.member(f)}
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.member, b.member),
-			cmp.Compare(a.Signer, b.Signer), cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.Bytes, b.Bytes))
+		if a.class != b.class || a.member != b.member {
+			return cmp.Or(a.class-b.class, a.member-b.member)
+		}
+		return cmp.Or(strings.Compare(a.Signer, b.Signer), strings.Compare(a.Digest, b.Digest), strings.Compare(a.Bytes, b.Bytes))
 	})
 	return all
 }

@@ -3,13 +3,14 @@ package trustpolicy
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Bundle says what must be, and what may no longer be, in a bundle of fragments.
 type Bundle struct {
 	Required   []Member    `yaml:"required"`
 	Tombstones []Tombstone `yaml:"tombstones"`
-	// Priority lists classes, the weakest first, where fragments contradict each other.
+	// Priority lists classes, and members as class/name, the weakest first, where fragments contradict each other.
 	Priority []string `yaml:"priority"`
 }
 
@@ -59,11 +60,12 @@ func (d *document) bundle(at string, b Bundle) error {
 			return malformed("%s is required as well", index(at+".tombstones", i))
 		}
 	}
-	for i, class := range b.Priority {
+	for i, entry := range b.Priority {
+		class, name, isMember := strings.Cut(entry, "/")
 		_, known := d.FragmentClasses[class]
-		// check: PolicyMalformed: an order that names a class twice, or one that is not, decides nothing
-		if !known || slices.Contains(b.Priority[:i], class) {
-			return malformed("%s: %.80q is not a class of fragmentClasses, or stands there twice", index(at+".priority", i), class)
+		// check: PolicyMalformed: an order that names something twice, or what is not, decides nothing
+		if !known || isMember && !dnsName.MatchString(name) || slices.Contains(b.Priority[:i], entry) {
+			return malformed("%s: %.80q is not a class of fragmentClasses nor a member class/name, or stands there twice", index(at+".priority", i), entry)
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ fragmentClasses: {base: {signers: ["key:` + hex + `"], allowedSpecPaths: [execs]
 ruleClasses: {base: {signers: ["key:` + hex + `"], allowedRuleIDs: ["*", R0001], mayDisable: false}}
 bindingClasses: {base: {signers: ["key:` + hex + `"]}}
 learners: ["system:serviceaccount:kubescape:node-agent"]
-bundles: {redis: {required: [{class: base, name: redis-base}], tombstones: [{class: base, name: old, version: 4}], priority: [base]}}
+bundles: {redis: {required: [{class: base, name: redis-base}], tombstones: [{class: base, name: old, version: 4}], priority: [base, base/redis-base]}}
 revoked: {signers: ["SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv0"], fragmentSigners: ["key:` + hex + `"]}
 floors: {tls-bootstrap: 40, "web-*": 1}
 resets: [{profile: tls-bootstrap, serial: 41, digest: "sha256:` + hex + `"}, {slot: pool/redis/base/redis-base, serial: 3, digest: "sha256:` + hex + `"}]
@@ -71,7 +71,7 @@ func TestTheFullDocumentIsRead(t *testing.T) {
 		"ruleClasses":      {map[string]trustpolicy.RuleClass{"base": {Signers: []string{"key:" + hex}, AllowedRuleIDs: []string{"*", "R0001"}}}, p.RuleClasses},
 		"bindingClasses":   {map[string]trustpolicy.BindingClass{"base": {Signers: []string{"key:" + hex}}}, p.BindingClasses},
 		"learners":         {[]string{"system:serviceaccount:kubescape:node-agent"}, p.Learners},
-		"bundles":          {map[string]trustpolicy.Bundle{"redis": {Required: []trustpolicy.Member{{Class: "base", Name: "redis-base"}}, Tombstones: []trustpolicy.Tombstone{{Class: "base", Name: "old", Version: 4}}, Priority: []string{"base"}}}, p.Bundles},
+		"bundles":          {map[string]trustpolicy.Bundle{"redis": {Required: []trustpolicy.Member{{Class: "base", Name: "redis-base"}}, Tombstones: []trustpolicy.Tombstone{{Class: "base", Name: "old", Version: 4}}, Priority: []string{"base", "base/redis-base"}}}, p.Bundles},
 		"revoked.signers":  {[]string{"SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv0"}, p.RevokedSigners()},
 		"revoked.fragment": {[]string{"key:" + hex}, p.RevokedFragmentSigners},
 		"floors":           {map[string]int64{"tls-bootstrap": 40, "web-*": 1}, p.Floors},
@@ -150,8 +150,12 @@ func TestTheFullDocumentsNearMisses(t *testing.T) {
 		"a tombstone of an unknown class": {"tombstones: [{class: base", "tombstones: [{class: overlay"},
 		"a tombstone of version -1":       {"version: 4", "version: -1"},
 		"a tombstone of what is required": {"name: old, version", "name: redis-base, version"},
-		"a priority that is no class":     {"priority: [base]", "priority: [overlay]"},
-		"a priority twice":                {"priority: [base]", "priority: [base, base]"},
+		"a priority that is no class":     {"priority: [base", "priority: [overlay"},
+		"a priority twice":                {"priority: [base", "priority: [base, base"},
+		"a member's priority twice":       {"priority: [base", "priority: [base/redis-base"},
+		"a member of no class":            {"priority: [base", "priority: [overlay/a"},
+		"a priority of no name":           {"priority: [base", "priority: [base/, base"},
+		"a member with half a path":       {"priority: [base", "priority: [base/a/b"},
 		"a fragment revocation":           {`fragmentSigners: ["key:`, `fragmentSigners: ["SHA256:`},
 		"a floor below 0":                 {"tls-bootstrap: 40", "tls-bootstrap: -1"},
 		"a floor of 16 digits":            {"tls-bootstrap: 40", "tls-bootstrap: 1000000000000000"},
