@@ -171,6 +171,7 @@ func guardLedger(t *testing.T, w *guardWorld) {
 	w.allowed(t, serial(3, "d", resetID(2)), write...)
 	w.allowed(t, serial(1, "d", resetID(1)), write...)
 	t.Run("policies", func(t *testing.T) { guardLedgerOfPolicies(t, w, policy, controller) })
+	t.Run("fragments", func(t *testing.T) { guardLedgerOfFragments(t, w, policy, controller) })
 	t.Run("resets that were used", func(t *testing.T) { guardUsedResets(t, w, policy, write) })
 
 	const kept = "a Ledger is never deleted"
@@ -217,6 +218,52 @@ func guardLedgerOfPolicies(t *testing.T, w *guardWorld, policy string, controlle
 	w.denied(t, policy, onePin, with(4, "e", "other", "0"), write...)
 	w.denied(t, policy, onePin, with(4, "e", "r", "1"), write...)
 	w.allowed(t, with(4, "e", "link", "1"), write...) // along the chain
+}
+
+// guardLedgerOfFragments: one version of a slot is one content, and numbers go up.
+func guardLedgerOfFragments(t *testing.T, w *guardWorld, policy string, controller []string) {
+	name := "slots." + strings.Repeat("0a", 16) + ".0"
+	mark := func(version int, digest, bytes, reset string) object {
+		m := object{"version": version, "digest": strings.Repeat(digest, 64), "bytes": strings.Repeat(bytes, 64)}
+		if reset != "" {
+			m["reset"] = reset
+		}
+		return m
+	}
+	record := func(namespace, bundle string, marks object) []byte {
+		return ledger(t, name, object{"slots": object{"namespace": namespace, "bundle": bundle, "marks": marks}})
+	}
+	one := func(m object) []byte { return record("pay", "redis", object{"base/redis-base": m}) }
+	write := slices.Concat(controller, []string{"replace", "-f", "-"})
+	const down, place, stays = "the version of a slot never goes down", "a Ledger of slots stays that of its namespace and bundle", "a slot stays in the Ledger"
+	w.denied(t, policy, "only hostwarrant-controller writes a Ledger", one(mark(5, "a", "b", "")), "create", "-f", "-")
+	w.allowed(t, one(mark(5, "a", "b", "")), slices.Concat(controller, []string{"create", "-f", "-"})...)
+	w.denied(t, policy, down, one(mark(4, "a", "b", "")), write...)
+	w.denied(t, policy, down, one(mark(5, "c", "b", "")), write...)
+	w.denied(t, policy, down, one(mark(5, "a", "c", "")), write...)
+	w.denied(t, policy, stays, record("pay", "redis", object{"base/other": mark(1, "a", "b", "")}), write...)
+	w.denied(t, policy, place, record("shop", "redis", object{"base/redis-base": mark(5, "a", "b", "")}), write...)
+	w.denied(t, policy, place, record("pay", "mysql", object{"base/redis-base": mark(5, "a", "b", "")}), write...)
+	w.denied(t, policy, "the id of a slot's reset is 64 lower-case hex digits", one(mark(6, "a", "b", "x")), write...)
+	w.allowed(t, record("pay", "redis", object{"base/redis-base": mark(6, "c", "d", ""), "base/other": mark(0, "a", "b", "")}), write...)
+	both := func(m object) []byte {
+		return record("pay", "redis", object{"base/redis-base": m, "base/other": mark(0, "a", "b", "")})
+	}
+	w.allowed(t, both(mark(2, "e", "f", resetID(1))), write...)
+	w.denied(t, policy, down, both(mark(1, "e", "f", resetID(1))), write...)
+	w.denied(t, policy, "the last reset of a slot stays", both(mark(3, "e", "f", "")), write...)
+	w.allowed(t, both(mark(1, "e", "f", resetID(2))), write...)
+
+	full := object{"base/redis-base": mark(7, "e", "f", resetID(2)), "base/other": mark(0, "a", "b", "")}
+	for n := len(full); n < 2000; n++ {
+		full[fmt.Sprintf("overlay/redis-%04d", n)] = mark(1, "a", "b", resetID(n))
+	}
+	w.allowed(t, record("pay", "redis", full), write...)
+	full["overlay/redis-1999"] = mark(0, "a", "b", resetID(1999))
+	w.denied(t, policy, down, record("pay", "redis", full), write...) // the guard can afford to compare a full record
+	full["overlay/redis-1999"] = mark(2, "a", "b", resetID(1999))
+	w.allowed(t, record("pay", "redis", full), write...)
+	w.allowed(t, nil, append(as("admin", breakGlass), "delete", "ledger", name)...)
 }
 
 // guardUsedResets goes on from there.

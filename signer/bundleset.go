@@ -132,7 +132,7 @@ func (s *bundleSet) judge(o manifest.Object) (*fragment.Object, *fragment.Fragme
 	if carrier.Namespace == "" {
 		carrier.Namespace = s.namespace
 	}
-	f, d := judgeFragment(s.snapshot, carrier)
+	f, d := verify.Fragment(s.snapshot, carrier)
 	if !d.Allowed() {
 		return carrier, f, decision.From(asError(d))
 	}

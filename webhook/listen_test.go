@@ -45,6 +45,8 @@ func (t trustOf) Judge(*object.TrustPolicy, time.Time) decision.Decision { retur
 type empty struct{}
 
 func (empty) Mark(string) (ledger.Mark, bool)           { return ledger.Mark{}, false }
+func (empty) Slot(ledger.Slot) (ledger.SlotMark, bool)  { return ledger.SlotMark{}, false }
+func (empty) Bundle(string, string) bool                { return false }
 func (empty) ResetUsed(string) bool                     { return false }
 func (empty) Profile(string) *verify.ProfileFacts       { return nil }
 func (empty) Host(string, string) *object.Host          { return nil }

@@ -30,3 +30,30 @@ func TestPolicyKeepsEveryField(t *testing.T) {
 		t.Errorf("no record (-want +got):\n%s", diff)
 	}
 }
+
+func TestASlotMarkKeepsEveryField(t *testing.T) {
+	got := record.SlotMark(v1alpha1.LedgerSlotMark{Version: 3, Digest: "digest", Bytes: "bytes", Reset: "not read"})
+	if want := (ledger.SlotMark{Version: 3, Digest: "digest", Bytes: "bytes"}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestASlotIsTheHighestOfItsRecords(t *testing.T) {
+	of := func(key string, version int64, reset v1alpha1.ResetID) *v1alpha1.LedgerSlots {
+		return &v1alpha1.LedgerSlots{Marks: map[string]v1alpha1.LedgerSlotMark{key: {Version: version, Reset: reset}}}
+	}
+	slot := ledger.Slot{Class: "base", Name: "x"}
+	records := []*v1alpha1.LedgerSlots{of("base/x", 3, "r"), of("base/x", 5, ""), of("base/x", 4, ""), of("base/y", 9, "")}
+	if m, known := record.Slot(records, slot); !known || m.Version != 5 {
+		t.Errorf("%+v, %v", m, known)
+	}
+	if m, known := record.Slot(records, ledger.Slot{Class: "rules/base", Name: "x"}); known || m.Version != 0 {
+		t.Errorf("another kind's: %+v, %v", m, known)
+	}
+	if !record.HasProfiles(records) || record.HasProfiles([]*v1alpha1.LedgerSlots{of("rules/base/x", 1, "")}) || record.HasProfiles(nil) {
+		t.Error("a slot of a ContainerProfile is not told from others")
+	}
+	if !record.SlotReset(records[0], "r") || record.SlotReset(records[0], "s") || record.SlotReset(records[1], "r") {
+		t.Error("resets are mixed up")
+	}
+}

@@ -36,17 +36,45 @@ func TestLedgerHoldsOneWellFormedRecord(t *testing.T) {
 	ofProfile := func(field string, value any) map[string]any {
 		return ledger("profile.tls", map[string]any{"profile": with(profile, field, value)})
 	}
+	hex := strings.Repeat("0a", 32)
+	mark := map[string]any{"version": int64(0), "digest": hex, "bytes": hex}
+	slots := func(marks map[string]any) map[string]any {
+		return map[string]any{"slots": map[string]any{"namespace": "pay", "bundle": "redis", "marks": marks}}
+	}
+	first := "slots." + hex[:32] + ".0"
+	ofSlot := func(field string, value any) map[string]any {
+		return ledger(first, slots(map[string]any{"base/redis-base": with(mark, field, value)}))
+	}
+	many := func(n int) map[string]any {
+		marks := map[string]any{}
+		for i := range n {
+			marks[fmt.Sprint("base/x", i)] = mark
+		}
+		return ledger(first, slots(marks))
+	}
 	for name, c := range map[string]struct {
 		object map[string]any
 		says   string
 	}{
+		"a slot":                         {ofSlot("reset", hex), ""},
+		"the number 12 of slots":         {ledger("slots."+hex[:32]+".12", slots(map[string]any{"rules/base/r": mark})), ""},
+		"2000 slots":                     {many(2000), ""},
+		"2001 slots":                     {many(2001), "must have at most 2000"},
+		"no slots":                       {many(0), "should have at least 1 properties"},
+		"slots under a profile's name":   {ledger("profile.tls", slots(map[string]any{"base/x": mark})), "a ledger of policies is named"},
+		"slots without a number":         {ledger("slots."+hex[:32], slots(map[string]any{"base/x": mark})), "a ledger of policies is named"},
+		"a profile under a slot's name":  {ledger(first, map[string]any{"profile": profile}), "a ledger of policies is named"},
+		"a slot's version below 0":       {ofSlot("version", int64(-1)), "greater than or equal to 0"},
+		"a slot's version of 16 digits":  {ofSlot("version", int64(1000000000000000)), "less than or equal to"},
+		"a slot's digest with its kind":  {ofSlot("digest", digest), "may not be more than 64"},
+		"a slot without bytes":           {ofSlot("bytes", nil), "bytes: Required"},
 		"policies":                       {ofPolicy("rootDigest", digest), ""},
 		"resets and lists":               {ofPolicy("resetsUsed", ids(512)), ""},
 		"a profile":                      {ofProfile("reset", "tls/3/"+digest), ""},
 		"the highest serial":             {ofProfile("serial", int64(999999999999999)), ""},
 		"a profile with dots":            {ledger("profile.policy.x", map[string]any{"profile": profile}), ""},
-		"neither":                        {ledger("policy", map[string]any{}), "exactly one of policy and profile"},
-		"both":                           {ledger("policy", map[string]any{"policy": policy, "profile": profile}), "exactly one of policy and profile"},
+		"neither":                        {ledger("policy", map[string]any{}), "exactly one of policy, profile and slots"},
+		"both":                           {ledger("policy", map[string]any{"policy": policy, "profile": profile}), "exactly one of policy, profile and slots"},
 		"a policy under a profile's":     {ledger("profile.tls", map[string]any{"policy": policy}), "a ledger of policies is named"},
 		"a profile under the policy's":   {ledger("policy", map[string]any{"profile": profile}), "a ledger of policies is named"},
 		"a profile without a name":       {ledger("profile.", map[string]any{"profile": profile}), "a ledger of policies is named"},

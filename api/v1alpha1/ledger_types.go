@@ -9,6 +9,8 @@ const (
 	LedgerPolicyName = "policy"
 	// LedgerProfilePrefix, followed by the name of an SSHJoinProfile, names the Ledger that remembers it.
 	LedgerProfilePrefix = "profile."
+	// LedgerSlotsPrefix begins the names of the Ledgers that remember fragments (internal/ledger.SlotsName).
+	LedgerSlotsPrefix = "slots."
 )
 
 // SHA256Digest is "sha256:" and 64 lower-case hex digits.
@@ -98,9 +100,65 @@ type LedgerProfile struct {
 	Reset ResetID `json:"reset,omitempty"`
 }
 
+// HexDigest is 64 lower-case hex digits.
+//
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+type HexDigest string
+
+// LedgerSlotMark is the highest version of a fragment that was seen stored and verified.
+type LedgerSlotMark struct {
+	// version is that of the signed content; 0 where it says none.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=999999999999999
+	// +required
+	Version int64 `json:"version"`
+
+	// digest is the canonical hash of that content: what was signed.
+	//
+	// +required
+	Digest HexDigest `json:"digest"`
+
+	// bytes is the SHA-256 of the content as it was seen first under that digest, which leaves the order
+	// of lists out.
+	//
+	// +required
+	Bytes HexDigest `json:"bytes"`
+
+	// reset is the last reset that lowered version. A write that lowers version names one that was not used.
+	//
+	// +optional
+	Reset ResetID `json:"reset,omitempty"`
+}
+
+// LedgerSlots is what is remembered of the fragments of one bundle in one namespace.
+type LedgerSlots struct {
+	// namespace is that of the fragments; absent for Rules and bindings, which take effect everywhere.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// bundle is that of the fragments; absent for those that name none.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Bundle string `json:"bundle,omitempty"`
+
+	// marks by class and name, with a slash between them. The class of Rules begins with "rules/", that
+	// of a RuntimeRuleAlertBinding with "bindings/", that of a SeccompProfile with "seccomp/". A map, so
+	// that a guard written in CEL compares old and new in one pass.
+	//
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=2000
+	// +required
+	Marks map[string]LedgerSlotMark `json:"marks"`
+}
+
 // LedgerSpec is one record.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.policy) != has(self.profile)",message="exactly one of policy and profile is set"
+// +kubebuilder:validation:XValidation:rule="[has(self.policy), has(self.profile), has(self.slots)].filter(one, one).size() == 1",message="exactly one of policy, profile and slots is set"
 type LedgerSpec struct {
 	// policy is set in the Ledger named policy.
 	//
@@ -111,6 +169,11 @@ type LedgerSpec struct {
 	//
 	// +optional
 	Profile *LedgerProfile `json:"profile,omitempty"`
+
+	// slots is set in a Ledger of fragments, named slots.<hash of namespace and bundle>.<number>.
+	//
+	// +optional
+	Slots *LedgerSlots `json:"slots,omitempty"`
 }
 
 // Ledger is what a cluster remembers of one thing, so that what is older cannot come back. It is
@@ -122,7 +185,7 @@ type LedgerSpec struct {
 // +kubebuilder:printcolumn:name="Policy version",type=integer,JSONPath=`.spec.policy.version`
 // +kubebuilder:printcolumn:name="Root version",type=integer,JSONPath=`.spec.policy.rootVersion`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="has(self.spec.policy) ? self.metadata.name == 'policy' : self.metadata.name.startsWith('profile.') && size(self.metadata.name) > 8",message="a ledger of policies is named 'policy', one of a profile 'profile.' and the profile's name"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.policy) ? self.metadata.name == 'policy' : has(self.spec.slots) ? self.metadata.name.matches('^slots[.][0-9a-f]{32}[.](0|[1-9][0-9]{0,4})$') : self.metadata.name.startsWith('profile.') && size(self.metadata.name) > 8",message="a ledger of policies is named 'policy', one of a profile 'profile.' and the profile's name, one of fragments 'slots.', 32 hex digits, '.' and a number"
 type Ledger struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -8,14 +8,14 @@ import (
 
 // The kinds that are signed in this format, and their API versions.
 const (
-	KindContainerProfile = "ContainerProfile"
-	KindRules            = "Rules"
+	KindContainerProfile = object.KindContainerProfile
+	KindRules            = object.KindRules
 	// KindRuleBinding and KindSeccompProfile are experimental: their specs are taken as they are written.
-	KindRuleBinding    = "RuntimeRuleAlertBinding"
-	KindSeccompProfile = "SeccompProfile"
+	KindRuleBinding    = object.KindRuleBinding
+	KindSeccompProfile = object.KindSeccompProfile
 
-	storageAPI = "spdx.softwarecomposition.kubescape.io/v1beta1"
-	rulesAPI   = "kubescape.io/v1"
+	storageAPI = object.GroupStorage + "/v1beta1"
+	rulesAPI   = object.GroupKubescape + "/v1"
 )
 
 // The labels of the format. Only those in the signed content count.

@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"strings"
 )
 
 // SameGuarded reports whether an update leaves the guarded content of an object
 // of the given kind as it was: its spec (of a HostRun but for cancel and the TTL,
-// which start nothing) and, for an SSHHost, the host-class label too. Such an
+// which start nothing) and, for an SSHHost, the host-class label too; of kubescape's kinds also
+// all labels and the annotations that sign them or say who manages them. Such an
 // update is exempt from judgement, so that an object whose signature expired can
 // still be labelled, released and deleted. When in doubt the answer is false, and
 // the object is judged.
@@ -18,6 +20,9 @@ func SameGuarded(kind string, oldJSON, newJSON []byte) bool {
 	was, wasErr := guarded(kind, oldJSON)
 	is, isErr := guarded(kind, newJSON)
 	if wasErr != nil || isErr != nil || was.kind != is.kind || was.class != is.class || was.hasClass != is.hasClass || len(was.spec) != len(is.spec) {
+		return false
+	}
+	if !maps.Equal(was.labels, is.labels) || !maps.Equal(was.annotations, is.annotations) {
 		return false
 	}
 	for name, value := range was.spec {
@@ -52,7 +57,11 @@ func ContentDigest(raw []byte) (string, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode([]any{o.Namespace, o.Name, content.kind, spec, content.class, content.hasClass}); err != nil {
+	identity := []any{o.Namespace, o.Name, content.kind, spec, content.class, content.hasClass}
+	if content.annotations != nil {
+		identity = append(identity, content.labels, content.annotations)
+	}
+	if err := encoder.Encode(identity); err != nil {
 		return "", malformed("", "cannot be written as JSON")
 	}
 	sum := sha256.Sum256(text.Bytes())
@@ -120,12 +129,14 @@ func dropNulls(value any) {
 	}
 }
 
-// content is what is guarded of an object: its kind, its spec and, of a host, its class.
+// content is what is guarded of an object: its kind, its spec and, of a host, its class; of
+// kubescape's kinds, and of no others, its labels and those annotations.
 type content struct {
-	kind     string
-	spec     fields
-	class    string
-	hasClass bool
+	kind                string
+	spec                fields
+	class               string
+	hasClass            bool
+	labels, annotations map[string]string
 }
 
 // values gives the spec as plain values.
@@ -160,6 +171,13 @@ func guarded(kind string, raw []byte) (content, error) {
 	case KindHostRun:
 		delete(c.spec, "cancel")
 		delete(c.spec, "ttlSecondsAfterFinished")
+	case KindContainerProfile, KindSeccompProfile, KindRules, KindRuleBinding:
+		c.labels, c.annotations = o.Labels, map[string]string{}
+		for name, value := range o.Annotations {
+			if Claims(name) || name == ManagedByAnnotation {
+				c.annotations[name] = value
+			}
+		}
 	default:
 		return content{}, malformed("kind", "no rule says what is guarded in a %.60q", kind)
 	}

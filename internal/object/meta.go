@@ -14,8 +14,16 @@ const (
 	KindHostRun     = "HostRun"
 	KindTrustPolicy = "TrustPolicy"
 
+	// Of kubescape; what they hold is read by internal/fragment.
+	KindContainerProfile = "ContainerProfile"
+	KindSeccompProfile   = "SeccompProfile"
+	KindRules            = "Rules"
+	KindRuleBinding      = "RuntimeRuleAlertBinding"
+
 	GroupKPSSH       = "karpenter.dklesev.github.io"
 	GroupHostwarrant = "hostwarrant.dev"
+	GroupStorage     = "spdx.softwarecomposition.kubescape.io"
+	GroupKubescape   = "kubescape.io"
 )
 
 // GroupOf is the API group of a kind we judge, "" of any other.
@@ -25,6 +33,10 @@ func GroupOf(kind string) string {
 		return GroupKPSSH
 	case KindHostRun, KindTrustPolicy:
 		return GroupHostwarrant
+	case KindContainerProfile, KindSeccompProfile:
+		return GroupStorage
+	case KindRules, KindRuleBinding:
+		return GroupKubescape
 	default:
 		return ""
 	}

@@ -22,6 +22,9 @@ var (
 // ValidClusterID reports whether a cluster may be called so.
 func ValidClusterID(id string) bool { return clusterID.MatchString(id) }
 
+// ValidObjectName reports whether an object, and so a bundle, may be called so.
+func ValidObjectName(name string) bool { return dnsName.MatchString(name) }
+
 // policy turns the document into a Policy, or says which field is wrong.
 func (d *document) policy() (*Policy, error) {
 	p := &Policy{Version: d.Version, RootVersion: d.RootVersion, RequireWarrant: true}

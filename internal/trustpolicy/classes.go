@@ -92,6 +92,14 @@ func (c FragmentClass) check(sort, name string) error {
 		if len(c.Values[path]) == 0 {
 			return malformed("%s.%s.values.%s: an empty list allows nothing; leave the field out", sort, name, path)
 		}
+		// check: PolicyMalformed: a limit on what has no text to be matched limits nothing
+		if !slices.Contains(valued(), path) {
+			return malformed("%s.%s.values: %s has no values that can be matched; allow the path or do not", sort, name, path)
+		}
+		// check: PolicyMalformed: a pattern that is read in two ways lets through what nobody meant
+		if i := slices.IndexFunc(c.Values[path], func(pattern string) bool { return !valuePattern(pattern) }); i >= 0 {
+			return malformed("%s.%s.values.%s: %.80q is not a text with at most one *, at its beginning or end", sort, name, path, c.Values[path][i])
+		}
 	}
 	return nil
 }

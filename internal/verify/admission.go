@@ -23,6 +23,8 @@ const (
 type Request struct {
 	Operation             Operation
 	Kind, Namespace, Name string
+	// User is who writes, as the API server knows it; "" where nobody does, as offline.
+	User string
 	// Object and Old are JSON; Object is empty for Delete, Old for Create.
 	Object, Old []byte
 }
@@ -35,7 +37,7 @@ const (
 	OutcomeAllow  Outcome = "allow"
 	OutcomeDeny   Outcome = "deny"
 	OutcomeWarn   Outcome = "warn"   // would be refused, but the policy's mode is warn
-	OutcomeExempt Outcome = "exempt" // guarded content is unchanged
+	OutcomeExempt Outcome = "exempt" // guarded content is unchanged, or the policy says nothing of the kind
 	OutcomeWaive  Outcome = "waive"  // would be refused, but the policy excuses this object until a date
 )
 
@@ -59,7 +61,10 @@ func (a Answer) Admits() bool {
 
 // Kinds are those that Admission judges.
 func Kinds() []string {
-	return []string{object.KindJoinProfile, object.KindHost, object.KindNodeClass, object.KindHostRun}
+	return []string{
+		object.KindJoinProfile, object.KindHost, object.KindNodeClass, object.KindHostRun,
+		object.KindContainerProfile, object.KindRules, object.KindRuleBinding, object.KindSeccompProfile,
+	}
 }
 
 // Admission judges a request about any kind but TrustPolicy, which needs the anchor
@@ -143,6 +148,8 @@ func (s Snapshot) judge(r Request) (Answer, error) {
 			return Answer{}, err
 		}
 		return s.answer(r, HostRun(s, run)), named(r, run.Meta)
+	case object.KindContainerProfile, object.KindRules, object.KindRuleBinding, object.KindSeccompProfile:
+		return s.fragmentWrite(r)
 	default:
 		return refusal(decision.Decision{Kind: r.Kind, Name: r.Name, Reason: decision.KindMismatch}), nil
 	}

@@ -22,12 +22,18 @@ type tree = map[string]any
 
 // marks is a ledger of the tests.
 type marks struct {
-	of   map[string]ledger.Mark
-	used []string
+	of      map[string]ledger.Mark
+	slots   map[ledger.Slot]ledger.SlotMark
+	bundles []string // "<namespace>/<name>"
+	used    []string
 }
 
-func (m marks) Mark(profile string) (ledger.Mark, bool) { v, ok := m.of[profile]; return v, ok }
-func (m marks) ResetUsed(id string) bool                { return slices.Contains(m.used, id) }
+func (m marks) Mark(profile string) (ledger.Mark, bool)       { v, ok := m.of[profile]; return v, ok }
+func (m marks) Slot(slot ledger.Slot) (ledger.SlotMark, bool) { v, ok := m.slots[slot]; return v, ok }
+func (m marks) Bundle(namespace, name string) bool {
+	return slices.Contains(m.bundles, namespace+"/"+name)
+}
+func (m marks) ResetUsed(id string) bool { return slices.Contains(m.used, id) }
 
 // court is a policy in force, what signs for it, and what is known beside it.
 type court struct {

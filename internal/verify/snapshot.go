@@ -20,6 +20,8 @@ type Snapshot struct {
 	Now       time.Time
 	// Ledger is what the cluster remembers; nil where nobody keeps one, as offline.
 	Ledger Ledger
+	// Controller is the account that writes composites; "" where there is none, as offline.
+	Controller string
 	// Stored is what else the cluster holds; nil where nobody knows.
 	Stored Stored
 	// Findings is the function of that name, by somebody who remembers its answers; nil asks it each time.
@@ -28,10 +30,14 @@ type Snapshot struct {
 	Recent *Recent
 }
 
-// Ledger tells the marks of profiles.
+// Ledger tells the marks of profiles and fragments.
 type Ledger interface {
 	// Mark is the highest version of the profile that was seen stored and verified.
 	Mark(profile string) (ledger.Mark, bool)
+	// Slot is the highest version of a fragment that was seen stored and verified.
+	Slot(slot ledger.Slot) (ledger.SlotMark, bool)
+	// Bundle reports whether a slot of a ContainerProfile in that bundle is known: its name is that of a composite.
+	Bundle(namespace, name string) bool
 	// ResetUsed reports whether a reset of the policy, by its id, was applied already.
 	ResetUsed(id string) bool
 }

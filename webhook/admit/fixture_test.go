@@ -94,6 +94,8 @@ type shelf struct {
 }
 
 func (s shelf) Mark(string) (ledger.Mark, bool)            { return ledger.Mark{}, false }
+func (s shelf) Slot(ledger.Slot) (ledger.SlotMark, bool)   { return ledger.SlotMark{}, false }
+func (s shelf) Bundle(string, string) bool                 { return false }
 func (s shelf) ResetUsed(string) bool                      { return false }
 func (s shelf) Profile(name string) *verify.ProfileFacts   { return s.profiles[name] }
 func (s shelf) Host(string, string) *object.Host           { return nil }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostwarrant/hostwarrant/api/record"
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/inforce"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
@@ -99,6 +100,9 @@ func lower(stored, known *v1alpha1.Ledger) bool {
 	if p := known.Spec.Profile; p != nil {
 		return stored.Spec.Profile == nil || stored.Spec.Profile.Serial < p.Serial
 	}
+	if known.Spec.Slots != nil {
+		return lowerSlots(stored.Spec.Slots, known.Spec.Slots)
+	}
 	p, s := known.Spec.Policy, stored.Spec.Policy
 	return s == nil || s.Version < p.Version || s.RootVersion < p.RootVersion
 }
@@ -172,6 +176,9 @@ func (k *Keeper) ResetUsed(id string) bool {
 	defer k.mu.RUnlock()
 	for _, l := range k.records {
 		if l.Spec.Profile != nil && string(l.Spec.Profile.Reset) == id {
+			return true
+		}
+		if l.Spec.Slots != nil && record.SlotReset(l.Spec.Slots, id) {
 			return true
 		}
 	}

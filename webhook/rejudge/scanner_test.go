@@ -112,10 +112,12 @@ func (c *cluster) Mark(profile string) (ledger.Mark, bool) {
 	m, ok := c.marks[profile]
 	return m, ok
 }
-func (c *cluster) ResetUsed(string) bool                  { return false }
-func (c *cluster) Load(context.Context) (int, int, error) { return 0, 0, nil }
-func (c *cluster) Lost() bool                             { return c.lost }
-func (c *cluster) Writes() int                            { return 0 }
+func (c *cluster) Slot(ledger.Slot) (ledger.SlotMark, bool) { return ledger.SlotMark{}, false }
+func (c *cluster) Bundle(string, string) bool               { return false }
+func (c *cluster) ResetUsed(string) bool                    { return false }
+func (c *cluster) Load(context.Context) (int, int, error)   { return 0, 0, nil }
+func (c *cluster) Lost() bool                               { return c.lost }
+func (c *cluster) Writes() int                              { return 0 }
 func (c *cluster) Ran(_ context.Context, p string, n int64) error {
 	c.say("ran %s %d", p, n)
 	return nil

@@ -44,5 +44,5 @@ func (s *Store) ResetUsed(id string) bool {
 			return true
 		}
 	}
-	return false
+	return s.slots.resetUsed(id)
 }

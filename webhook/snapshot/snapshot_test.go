@@ -409,6 +409,55 @@ func TestTheLedgerIsRead(t *testing.T) {
 	}
 }
 
+func TestSlotsOfFragmentsAreRead(t *testing.T) {
+	c := newCluster()
+	w := start(t, c)
+	c.sync(allKinds()...)
+	w.ready()
+	hex := strings.Repeat("a", 64)
+	record := func(n int, namespace, bundle, key string, version int64, reset string) *unstructured.Unstructured {
+		mark := map[string]any{"version": version, "digest": hex, "bytes": hex}
+		if reset != "" {
+			mark["reset"] = reset
+		}
+		return thing("Ledger", "", ledger.SlotsName(namespace, bundle, n), map[string]any{"slots": map[string]any{
+			"namespace": namespace, "bundle": bundle, "marks": map[string]any{key: mark},
+		}})
+	}
+	base := ledger.Slot{Namespace: "pay", Bundle: "redis", Class: "base", Name: "redis-base"}
+	first := record(0, "pay", "redis", "base/redis-base", 3, "r-1")
+	w.add("Ledger", first)
+	w.add("Ledger", record(1, "pay", "redis", "overlay/x", 9, ""))
+	w.add("Ledger", record(0, "", "", "rules/base/r", 1, ""))
+	want := ledger.SlotMark{Version: 3, Digest: hex, Bytes: hex}
+	if m, ok := w.store.Slot(base); !ok || m != want {
+		t.Errorf("%+v %v", m, ok)
+	}
+	for _, other := range []ledger.Slot{
+		{Namespace: "shop", Bundle: "redis", Class: "base", Name: "redis-base"}, {Namespace: "pay", Bundle: "mysql", Class: "base", Name: "redis-base"},
+		{Namespace: "pay", Bundle: "redis", Class: "rules/base", Name: "redis-base"}, {Namespace: "pay", Bundle: "redis", Class: "base", Name: "x"},
+	} {
+		if m, ok := w.store.Slot(other); ok {
+			t.Errorf("%s: %+v", other, m)
+		}
+	}
+	for place, known := range map[[2]string]bool{{"pay", "redis"}: true, {"shop", "redis"}: false, {"pay", "mysql"}: false, {"", ""}: false} {
+		if w.store.Bundle(place[0], place[1]) != known {
+			t.Errorf("a bundle of %q is known: %v", place, !known)
+		}
+	}
+	if !w.store.ResetUsed("r-1") || w.store.ResetUsed("r-2") {
+		t.Error("a reset that a slot names counts as unused, or another one as used")
+	}
+	if _, ok := w.store.Slot(ledger.Slot{Class: "rules/base", Name: "r"}); !ok {
+		t.Error("a slot without a namespace is not known")
+	}
+	w.drop("Ledger", first)
+	if _, ok := w.store.Slot(base); ok || !w.store.Bundle("pay", "redis") {
+		t.Error("the mark outlives its record, or its neighbour goes with it")
+	}
+}
+
 func TestWhatCannotBeReadVouchesForNothing(t *testing.T) {
 	c := newCluster()
 	w := start(t, c)

@@ -33,6 +33,7 @@ type Store struct {
 	runs     table[*object.HostRun]
 	nodes    table[string]
 	ledger   table[*v1alpha1.LedgerSpec]
+	slots    slotTable
 
 	kinds []*kind
 }
@@ -81,6 +82,10 @@ func (s *Store) putLedger(key string, value any) {
 	if !ok {
 		return
 	}
+	if l != nil && l.Slots != nil {
+		s.slots.set(key, l.Slots)
+		return
+	}
 	s.ledger.set(key, l)
 	if key == v1alpha1.LedgerPolicyName && l != nil && l.Policy != nil {
 		s.remember(record.Policy(l.Policy))
@@ -94,6 +99,7 @@ func (s *Store) dropLedger(key string) {
 		return
 	}
 	s.ledger.drop(key)
+	s.slots.set(key, nil)
 }
 
 // NeedLeaderElection says that every replica has a snapshot.

@@ -1,0 +1,118 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/fragment"
+	"github.com/hostwarrant/hostwarrant/internal/ledger"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+)
+
+// Fragment judges what was signed of a ContainerProfile, of Rules, or of an object of the two
+// experimental kinds: by whom, for which class, and as which version. The stored object beside
+// the signed content is display; that it differs is for Admission to refuse.
+//
+// The fragment is nil where the signature does not hold; where the policy refuses it, it is there.
+func Fragment(s Snapshot, o *fragment.Object) (*fragment.Fragment, decision.Decision) {
+	return s.fragment(o, nil)
+}
+
+// fragment is Fragment of a version that takes the place of old, where there is one.
+func (s Snapshot) fragment(o, old *fragment.Object) (*fragment.Fragment, decision.Decision) {
+	if err := s.usable(); err != nil {
+		return nil, decision.From(err).Denied(o.Kind, o.Name)
+	}
+	f, err := fragment.Verify(o)
+	if err != nil {
+		e := decision.From(err)
+		return nil, e.Try(cmp.Or(e.Hint, "sign it again: "+signFragment)).Denied(o.Kind, o.Name)
+	}
+	if err := s.permitted(f); err != nil {
+		return f, decision.From(err).Denied(o.Kind, o.Name)
+	}
+	if err := s.slotFollows(SlotOf(f, o.Namespace), f, s.replacedSlot(f, old)); err != nil {
+		return f, decision.From(err).At(labelPath(fragment.LabelVersion)).Denied(o.Kind, o.Name)
+	}
+	d := decision.Admit(o.Kind, o.Name, what(f))
+	d.Keys = []string{f.Signer}
+	return f, d
+}
+
+const signFragment = "hostwarrant sign -i FILE --key KEY --class CLASS"
+
+func labelPath(name string) string { return "metadata.labels[" + name + "]" }
+
+func what(f *fragment.Fragment) string {
+	bundle := "of no bundle"
+	if f.Bundle != "" {
+		bundle = fmt.Sprintf("of the bundle %.63s", f.Bundle)
+	}
+	return fmt.Sprintf("class %.63s %s, version %d", f.Class, bundle, f.Version)
+}
+
+// SlotOf is what the versions of a fragment, stored in that namespace, are counted by.
+func SlotOf(f *fragment.Fragment, namespace string) ledger.Slot {
+	slot := ledger.Slot{Namespace: namespace, Bundle: f.Bundle, Class: f.Class, Name: f.Name}
+	switch f.Kind {
+	case object.KindContainerProfile:
+	case object.KindSeccompProfile:
+		slot.Class = "seccomp/" + f.Class
+	case object.KindRules:
+		slot.Namespace, slot.Class = "", "rules/"+f.Class
+	default:
+		slot.Namespace, slot.Class = "", "bindings/"+f.Class
+	}
+	return slot
+}
+
+// SlotMarkOf is what a ledger remembers of a fragment.
+func SlotMarkOf(f *fragment.Fragment) ledger.SlotMark {
+	return ledger.SlotMark{Version: f.Version, Digest: f.Digest, Bytes: f.Bytes}
+}
+
+// replacedSlot gives the version that an update takes the place of, if that is vouched for and
+// counts in the same slot: what was admitted in mode warn must not block honest versions.
+func (s Snapshot) replacedSlot(f *fragment.Fragment, old *fragment.Object) *ledger.SlotMark {
+	if old == nil {
+		return nil
+	}
+	was, d := s.fragment(old, nil)
+	if !d.Allowed() || SlotOf(was, old.Namespace) != SlotOf(f, old.Namespace) {
+		return nil
+	}
+	m := SlotMarkOf(was)
+	return &m
+}
+
+// slotFollows judges the version of a fragment by what is remembered of its slot, and by what
+// it takes the place of.
+func (s Snapshot) slotFollows(slot ledger.Slot, f *fragment.Fragment, replaced *ledger.SlotMark) error {
+	v := SlotMarkOf(f)
+	if s.slotReset(slot, v) {
+		return nil
+	}
+	if replaced != nil {
+		if err := replaced.Next(v); err != nil {
+			return err
+		}
+	}
+	if s.Ledger == nil {
+		return nil
+	}
+	if m, known := s.Ledger.Slot(slot); known {
+		return m.Next(v)
+	}
+	return ledger.FirstSlot(v)
+}
+
+// slotReset reports whether the policy lets exactly this version into the slot, and did not yet.
+func (s Snapshot) slotReset(slot ledger.Slot, v ledger.SlotMark) bool {
+	r, ok := s.Policy.SlotResetOf(slot.String(), v.Version, v.Digest)
+	// check: VersionRollback: a reset that was used must not let the old version in for ever
+	if ok && s.Ledger != nil && s.Ledger.ResetUsed(r.ID()) {
+		return false
+	}
+	return ok
+}
