@@ -96,12 +96,14 @@ func (c *cli) assembledBy(snapshot verify.Snapshot, paths []string, o bundleOpti
 
 // wholeBundle gives the composite, if nothing that was signed for the bundle is missing in it.
 func (c *cli) wholeBundle(id bundleID, o bundle.Outcome) (*bundle.Composite, error) {
-	for _, r := range o.Refusals {
+	for _, r := range o.Refusals { // the gravest first
 		// check: Tampered,SignerUnknown,PathRefused: a part that went bad would just be missing in the profile
 		if r.Error.Reason != decision.Unsigned {
 			return nil, refused(id.String()+": "+shown(r.Name), r.Error)
 		}
-		c.say("note", "%s: %s is left out: it has no signature", id, shown(r.Name))
+	}
+	if n := len(o.Refusals) + o.MoreRefusals; n > 0 {
+		c.say("note", "%s: %s without a signature left out, %s first", id, plural(n, "object"), shown(o.Refusals[0].Name))
 	}
 	if o.Refusal != nil {
 		return nil, refused(id.String(), o.Refusal)

@@ -107,7 +107,12 @@ func (c *cli) bundleExplain(paths []string, o bundleOptions, format string) erro
 	if o.bundle != "" && len(ids) == 0 {
 		return undecided(fmt.Errorf("there is no fragment of the bundle %.80q", o.bundle))
 	}
-	all := explained{Bundles: []explainedBundle{}, Rules: s.explainRules(ids), Loose: s.loose}
+	all := explained{Bundles: []explainedBundle{}, Loose: s.loose}
+	if len(snapshot.Policy.RuleClasses) > 0 {
+		all.Rules = s.explainRules(ids)
+	} else if len(s.rulesOut) > 0 {
+		c.say("warning", "the trust policy has no ruleClasses: nobody vouches for Rules, and they are not judged")
+	}
 	whole := all.Rules == nil || all.Rules.whole()
 	for _, id := range ids {
 		b := s.explainBundle(id)

@@ -117,8 +117,10 @@ func (j *judge) object(o manifest.Object) (verdict, bool) {
 	if err != nil {
 		return unreadable(meta, err), true
 	}
-	v := verdict{Line: o.Node.Line, node: o.Node}
-	v.Decision, v.profile = j.raw(meta, raw)
+	v := verdict{Line: o.Node.Line}
+	if v.Decision, v.profile = j.raw(meta, raw); v.profile != nil {
+		v.node = o.Node
+	}
 	return v, true
 }
 
