@@ -5,6 +5,8 @@ func usualHint(r Reason) string {
 	switch r {
 	case Malformed, TooLarge:
 		return "mend it, then see: hostwarrant verify FILE --policy POLICY --root ROOTS"
+	case Unsigned, SignatureMalformed, SignatureInvalid, Tampered, NotCanonical:
+		return "sign it again: hostwarrant sign -i FILE --key KEY"
 	case StatementRejected:
 		return "hostwarrant help statement tells the rules"
 	case KindMismatch:

@@ -56,16 +56,17 @@ func fieldsOf(spec json.RawMessage) map[string]any {
 	if decoder.Decode(&value) != nil {
 		return nil
 	}
-	fields, _ := prune(value).(map[string]any)
+	fields, _ := prune(value, false).(map[string]any)
 	return fields
 }
 
-// prune takes what is empty out of objects, at all depths; an element of a list that is empty stays, as nil.
-func prune(value any) any {
+// prune takes what is empty out of objects, at all depths, but where names are a person's own;
+// there, and in lists, what is empty stays, as nil.
+func prune(value any, named bool) any {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, field := range value {
-			if value[name] = prune(field); value[name] == nil {
+			if value[name] = prune(field, slices.Contains(ownNames(), name)); value[name] == nil && !named {
 				delete(value, name)
 			}
 		}
@@ -75,7 +76,7 @@ func prune(value any) any {
 		return value
 	case []any:
 		for i, element := range value {
-			value[i] = prune(element)
+			value[i] = prune(element, false)
 		}
 		if len(value) == 0 {
 			return nil
@@ -88,3 +89,6 @@ func prune(value any) any {
 		return value
 	}
 }
+
+// ownNames are the fields that map names which their author chose.
+func ownNames() []string { return []string{"rulePolicies", "matchLabels", "headers", "state"} }
