@@ -282,7 +282,7 @@ func (s *signing) path(path string, o signOptions) (signed, error) {
 	if err != nil {
 		return signed{}, undecided(err)
 	}
-	text, err := s.file(path, data)
+	text, err := s.signText(path, data)
 	if err != nil || !o.inPlace {
 		return signed{text: text}, err
 	}

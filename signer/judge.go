@@ -49,6 +49,9 @@ func (j *judge) input(in input) []verdict {
 		v.Decision.Hint = "hostwarrant statement verify FILE --root ROOTS"
 		return []verdict{v}
 	}
+	if isConfigFile(in.data) {
+		return []verdict{j.config(in)}
+	}
 	f, err := manifest.Read(in.data)
 	if err != nil {
 		return []verdict{inFile(in, err)}
