@@ -23,7 +23,7 @@ type bundleOptions struct {
 
 func (o *bundleOptions) register(cmd *cobra.Command) {
 	o.trust.flags(cmd)
-	cmd.Flags().StringVar(&o.policy, "policy", "", "TrustPolicy object, its document with signatures in FILE.sig, or trust-policy.signed.json (required)")
+	cmd.Flags().StringVar(&o.policy, "policy", "", policyFiles+" (required)")
 	cmd.Flags().StringVar(&o.bundle, "bundle", "", "the bundle (default: the only one that is there)")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "namespace of objects that name none, as in kubectl")
 	required(cmd, "policy")

@@ -33,10 +33,12 @@ func (c *cli) signCommand() *cobra.Command {
 	var o signOptions
 	cmd := &cobra.Command{
 		Use:   "sign PATH...",
-		Short: "Sign the phase scripts of SSHJoinProfiles",
-		Long: `sign writes into every phase script what it is for (its warrant), signs it in the namespace kpssh, and prints the
-signed text. Only the bytes of warrants, signatures and spec.version change: comments, order and style stay. Before
-anything is written, the output is read again as the API server would read it, and every signature is verified.
+		Short: "Sign phase scripts and fragments, by kind",
+		Long: `sign writes into every phase script of an SSHJoinProfile what it is for (its warrant), signs it in the namespace kpssh,
+and prints the signed text. A fragment (ContainerProfile, Rules, RuntimeRuleAlertBinding, SeccompProfile) it signs as
+kubescape's tools do. Only the bytes of warrants, signatures, versions and the labels below change: comments, order and
+style stay. Before anything is written, the output is read again as the API server would read it, and every signature
+is verified.
 
 PATH is a YAML or JSON file, "-" for stdin, or a directory of install.sh, join.sh, leave.sh and uninstall.sh: then
 the warrant is written into the scripts, <phase>.sh.sig beside each, and an SSHJoinProfile is printed.
@@ -51,14 +53,18 @@ but signatures, and fails where an earlier one does not cover the script. --repl
 With --policy and --root the result is judged as "hostwarrant verify" would; signatures that are still missing are
 named, anything else is refused before it is written.
 
---key takes an OpenSSH private key (a passphrase is asked on the terminal), a cosign.key, or the .pub file of a key
-that ssh-agent holds, which is how FIDO2 and PKCS#11 tokens are used. It may be repeated.
+A fragment has one signature, by an ECDSA P-256 key. --class, --bundle and --version write what is signed with it into
+its labels. With --embed-content=false it must be stored exactly as it stands. See "hostwarrant help fragments".
 
-Exit status: 0 signed, 1 refused (a template, a NUL, a warrant that contradicts itself), 2 wrong usage, 3 I/O or a
-key that cannot be used.`,
+--key takes an OpenSSH private key (a passphrase is asked on the terminal), a PEM private key, a cosign.key, or the .pub
+file of a key that ssh-agent holds, which is how FIDO2 and PKCS#11 tokens are used. It may be repeated.
+
+Exit status: 0 signed, 1 refused (a template, a NUL, a warrant that contradicts itself, an unknown field), 2 wrong usage,
+3 I/O or a key that cannot be used.`,
 		Example: `  hostwarrant sign -i profile.yaml --key keys/signer --serial 42 --target "class bm-amd64"
   hostwarrant sign -i profile.yaml --key ~/.ssh/id_ed25519_sk.pub --add
-  hostwarrant sign scripts/ --key keys/signer --profile tls-bootstrap --serial 42 --target any -o profile.yaml`,
+  hostwarrant sign scripts/ --key keys/signer --profile tls-bootstrap --serial 42 --target any -o profile.yaml
+  hostwarrant sign -i fragment.yaml --key vendor.key --class base --bundle redis --version 3`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, paths []string) error { return c.sign(paths, o) },
 	}
