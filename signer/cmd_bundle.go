@@ -10,6 +10,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/bundle"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
+	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
@@ -138,6 +139,9 @@ func conflictText(c bundle.Conflict) string {
 	return fmt.Sprintf("%s: %s%s differ; %s counts, %s", what, strings.Join(c.Members, ", "), more, c.Winner, by)
 }
 
+// manifestAnnotation of a composite names its members.
+const manifestAnnotation = object.GroupHostwarrant + "/manifest"
+
 // compositeText writes the object that agents are handed.
 func compositeText(id bundleID, c *bundle.Composite) ([]byte, error) {
 	manifest, err := c.Manifest()
@@ -157,7 +161,7 @@ func compositeText(id bundleID, c *bundle.Composite) ([]byte, error) {
 	}{
 		fragment.APIVersionOf(fragment.KindContainerProfile), fragment.KindContainerProfile,
 		metadata{id.Name, id.Namespace, map[string]string{
-			"hostwarrant.dev/manifest": bundle.Annotation(manifest), "hostwarrant.dev/merkle-root": c.Root, "kubescape.io/managed-by": "User",
+			manifestAnnotation: bundle.Annotation(manifest), verify.RootAnnotation: c.Root, object.ManagedByAnnotation: "User",
 		}},
 		c.Spec,
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,46 +59,91 @@ func (c *cli) bundleProve(paths []string, member string, o bundleOptions) error 
 }
 
 // inclusionOptions say what a fragment is held against.
-type inclusionOptions struct{ root, proof, manifest string }
+type inclusionOptions struct{ root, proof, composite string }
 
 func (c *cli) bundleCheckCommand() *cobra.Command {
 	var o inclusionOptions
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check that a fragment is part of what agents enforce",
-		Long: `check says whether the fragment in FILE is under a Merkle root: that of the composite in the cluster, say. It needs either
-a proof, by bundle prove, or the manifest, which the composite carries in the annotation hostwarrant.dev/manifest. The
-signature of the fragment is verified; whether its signer may is not asked: that is verify.
+		Long: `check says whether the fragment in FILE is a part of a bundle: either of the composite in the cluster, by the manifest that
+it carries, or of whatever has the Merkle root of --merkle-root, by a proof that bundle prove made. The signature of the
+fragment is verified; whether its signer may is not asked: that is verify.
 
 Exit status: 0 it is, 1 it is not, 2 wrong usage, 3 it could not be decided.`,
-		Example: `  hostwarrant bundle check redis-ops.yaml --proof proof.json --merkle-root acc1c4b5dede580900766f30b5ad1b3db4f8f3530da0f9799dc600f201ced57b
-  kubectl get containerprofile redis -o jsonpath='{.metadata.annotations.hostwarrant\.dev/merkle-root}'`,
+		Example: `  kubectl get containerprofile redis -o yaml | hostwarrant bundle check redis-ops.yaml --composite -
+  hostwarrant bundle check redis-ops.yaml --proof proof.json --merkle-root acc1c4b5dede580900766f30b5ad1b3db4f8f3530da0f9799dc600f201ced57b`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return c.bundleCheck(args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.root, "merkle-root", "", "the root, 64 hex digits (required)")
+	cmd.Flags().StringVar(&o.root, "merkle-root", "", "the root, 64 hex digits (required with --proof)")
 	cmd.Flags().StringVar(&o.proof, "proof", "", "file that bundle prove printed")
-	cmd.Flags().StringVar(&o.manifest, "manifest", "", "file of a composite's manifest")
-	required(cmd, "merkle-root")
+	cmd.Flags().StringVar(&o.composite, "composite", "", "file of the ContainerProfile that agents are handed, - for stdin")
 	return cmd
 }
 
 func (c *cli) bundleCheck(path string, o inclusionOptions) error {
-	if (o.proof == "") == (o.manifest == "") {
-		return usage("give either --proof or --manifest")
+	switch {
+	case (o.proof == "") == (o.composite == ""):
+		return usage("give either --proof or --composite")
+	case o.proof != "" && o.root == "":
+		return usage("--proof needs --merkle-root: that of the composite in the cluster, say")
+	case path == "-" && o.composite == "-":
+		return usage("only one of FILE and --composite can be stdin")
 	}
 	leaf, err := c.leafOf(path)
 	if err != nil {
 		return err
 	}
-	proof, err := o.steps(leaf)
+	root, proof, err := c.wayTo(leaf, o)
 	if err != nil {
 		return err
 	}
-	if err := bundle.VerifyProof(o.root, leaf, proof); err != nil {
+	if err := bundle.VerifyProof(root, leaf, proof); err != nil {
 		return refused(path, err)
 	}
-	return c.print(fmt.Appendf(nil, "%s: %s version %d is under the root %s\n", place(path, ""), shown(bundle.MemberName(leaf.Class, leaf.Name)), leaf.Version, o.root))
+	return c.print(fmt.Appendf(nil, "%s: %s version %d is under the root %s\n", place(path, ""), shown(bundle.MemberName(leaf.Class, leaf.Name)), leaf.Version, root))
+}
+
+// wayTo gives the root that a leaf is to be under, and how it leads there.
+func (c *cli) wayTo(leaf bundle.Leaf, o inclusionOptions) (root string, proof []bundle.Step, err error) {
+	if o.proof != "" {
+		proof, err = readProof(o.proof, leaf)
+		return o.root, proof, err
+	}
+	composite, err := c.storedComposite(o.composite)
+	if err != nil {
+		return "", nil, err
+	}
+	at := slices.Index(composite.Leaves, leaf)
+	// check: MemberMissing: a fragment that the manifest does not name is no member
+	if at < 0 {
+		return "", nil, refused(o.composite, decision.Errorf(decision.MemberMissing, "its manifest does not name the fragment, or another version of it"))
+	}
+	return cmp.Or(o.root, composite.Root), composite.Proof(at), nil
+}
+
+// storedComposite reads the manifest of a composite as it is stored.
+func (c *cli) storedComposite(path string) (*bundle.Composite, error) {
+	o, err := c.onlyFragment(path)
+	if err != nil {
+		return nil, err
+	}
+	text := o.Node.Path("metadata", "annotations", manifestAnnotation).Str()
+	if text == "" {
+		return nil, undecided(fmt.Errorf("%s: %s has no annotation %s: it is no composite", path, objectName(o), manifestAnnotation))
+	}
+	if strings.HasPrefix(text, "sha256:") {
+		return nil, &failure{
+			code: exitUndecided, err: fmt.Errorf("%s: the manifest is too long for the annotation, which holds its digest", path),
+			hint: "hostwarrant bundle prove makes a proof from the fragments",
+		}
+	}
+	composite, err := bundle.ParseManifest([]byte(text))
+	if err != nil {
+		return nil, refused(path, err)
+	}
+	return composite, nil
 }
 
 // leafOf is the leaf of the one fragment of a file, by what was signed.
@@ -136,27 +182,6 @@ func (c *cli) onlyFragment(path string) (manifest.Object, error) {
 		return manifest.Object{}, undecided(fmt.Errorf("%s holds %s, and one is wanted", path, plural(len(at), "fragment")))
 	}
 	return objects[at[0]], nil
-}
-
-// steps gives the proof for a leaf.
-func (o inclusionOptions) steps(leaf bundle.Leaf) ([]bundle.Step, error) {
-	if o.proof != "" {
-		return readProof(o.proof, leaf)
-	}
-	text, err := readFile(o.manifest)
-	if err != nil {
-		return nil, undecided(err)
-	}
-	composite, err := bundle.ParseManifest(bytes.TrimSpace(text))
-	if err != nil {
-		return nil, refused(o.manifest, err)
-	}
-	at := slices.Index(composite.Leaves, leaf)
-	// check: MemberMissing: a fragment that the manifest does not name is no member
-	if at < 0 {
-		return nil, refused(o.manifest, decision.Errorf(decision.MemberMissing, "it does not name the fragment, or another version of it"))
-	}
-	return composite.Proof(at), nil
 }
 
 func readProof(path string, leaf bundle.Leaf) ([]bundle.Step, error) {

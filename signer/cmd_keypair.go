@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,7 +64,7 @@ func (o keypairOptions) check() error {
 		}
 	}
 	for _, path := range o.paths {
-		if path != "*" && specpath.Of(path) != path {
+		if path != "*" && !slices.Contains(specpath.Names(), path) {
 			return usage("--path is one of %s, or *, not %.80q", strings.Join(specpath.Names(), ", "), path)
 		}
 	}
