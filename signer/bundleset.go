@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +48,8 @@ type bundleSet struct {
 	rules      []*fragment.Fragment
 	rulesOut   []bundle.Refusal
 	loose      []string // objects of no bundle
+
+	places map[string]string // of each object, by kind, namespace and name
 }
 
 // bundleSnapshot is the policy that bundles are judged by.
@@ -64,13 +67,13 @@ func (c *cli) readBundles(snapshot verify.Snapshot, paths []string, o bundleOpti
 	if err != nil {
 		return nil, err
 	}
-	s := &bundleSet{snapshot: snapshot, namespace: o.namespace, candidates: map[bundleID][]bundle.Candidate{}, diverging: map[bundleID][]string{}}
+	s := &bundleSet{snapshot: snapshot, namespace: o.namespace, candidates: map[bundleID][]bundle.Candidate{}, diverging: map[bundleID][]string{}, places: map[string]string{}}
 	shown := c.progress("verified", len(inputs))
 	var held holding
 	for i, in := range inputs {
 		found, err := s.input(in)
 		if err != nil {
-			return nil, refused(in.path, err)
+			return nil, inContext(in.path, err)
 		}
 		held.take(in, found)
 		shown.step(i + 1)
@@ -96,10 +99,24 @@ func (s *bundleSet) input(in input) (int, error) {
 	for _, o := range objects {
 		if isFragment(o) && (o.Kind == fragment.KindContainerProfile || o.Kind == fragment.KindRules) {
 			found++
+			if err := s.once(o, place(in.path, o.Where)); err != nil {
+				return 0, err
+			}
 			s.take(o)
 		}
 	}
 	return found, nil
+}
+
+// once refuses two objects of one name: only one of them can be stored.
+func (s *bundleSet) once(o manifest.Object, at string) error {
+	name := strings.Join([]string{o.Kind, o.Node.Path("metadata", "namespace").Str(), o.Name}, "\x00")
+	before, there := s.places[name]
+	if there {
+		return undecided(fmt.Errorf("%s and %s both hold %s, and only one can be stored", before, at, objectName(o)))
+	}
+	s.places[name] = at
+	return nil
 }
 
 func (s *bundleSet) take(o manifest.Object) {

@@ -35,6 +35,16 @@ func (c *cli) referenceSnapshot(path string, data []byte, a verify.Anchor) (veri
 	return verify.Snapshot{Policy: p, ClusterID: a.ClusterID, Now: c.now()}, nil
 }
 
+// mayEnforce refuses a policy that enforces what everybody could have signed.
+func mayEnforce(mode string, a verify.Anchor) error {
+	// check: DemoRoot: everybody has the private half of the published demo key
+	if mode == policyfile.Enforce && isDemoKey(a.Roots.Keys[0]) {
+		return decision.Errorf(decision.DemoRoot, "it enforces under the published demo root of kubescape, whose private half everybody has").
+			Try("sign it with a root key of your own: hostwarrant policy export")
+	}
+	return nil
+}
+
 func (c *cli) referencePolicy(data []byte, a verify.Anchor) (*trustpolicy.Policy, error) {
 	f, err := policyfile.Parse(data)
 	if err != nil {
@@ -47,10 +57,8 @@ func (c *cli) referencePolicy(data []byte, a verify.Anchor) (*trustpolicy.Policy
 	if err := f.Verify(root); err != nil {
 		return nil, err
 	}
-	// check: DemoRoot: everybody has the private half of the published demo key
-	if f.Policy.Mode == policyfile.Enforce && isDemoKey(a.Roots.Keys[0]) {
-		return nil, decision.Errorf(decision.DemoRoot, "it enforces under the published demo root of kubescape, whose private half everybody has").
-			Try("sign it with a root key of your own: hostwarrant policy export")
+	if err := mayEnforce(f.Policy.Mode, a); err != nil {
+		return nil, err
 	}
 	c.warnOfDemoRoot(a)
 	if f.Policy.Mode != policyfile.Enforce {
