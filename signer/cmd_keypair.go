@@ -179,7 +179,8 @@ func parseFragmentKey(text []byte) (*ecdsa.PublicKey, error) {
 		return ecdsaKey(key)
 	}
 	public, err := publicOf(block)
-	if err != nil || len(bytes.TrimSpace(rest)) > 0 {
+	// check: Malformed: of two keys in a file, a reader would let one sign whom nobody meant
+	if err != nil || len(bytes.TrimSpace(rest)) > 0 || !bytes.HasPrefix(text, []byte("-----BEGIN ")) {
 		return nil, decision.Errorf(decision.Malformed, "one PUBLIC KEY or CERTIFICATE block is wanted, and nothing else").Try("openssl pkey -in KEY -pubout writes one")
 	}
 	key, err := ssh.NewPublicKey(public)
