@@ -93,8 +93,8 @@ func Annotate(t testing.TB, object []byte, annotations map[string]string) []byte
 	if !ok {
 		t.Fatal("the object has no metadata")
 	}
-	all, _ := metadata["annotations"].(map[string]any)
-	if all == nil {
+	all, ok := metadata["annotations"].(map[string]any)
+	if !ok {
 		all = map[string]any{}
 	}
 	for name, value := range annotations {

@@ -6,7 +6,7 @@ func usualHint(r Reason) string {
 	case Malformed, TooLarge:
 		return "mend it, then see: hostwarrant verify FILE --policy POLICY --root ROOTS"
 	case Unsigned, SignatureMalformed, SignatureInvalid, Tampered, NotCanonical:
-		return "sign it again: hostwarrant sign -i FILE --key KEY"
+		return "sign again: hostwarrant sign -i FILE --key KEY"
 	case StatementRejected:
 		return "hostwarrant help statement tells the rules"
 	case KindMismatch:

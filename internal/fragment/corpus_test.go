@@ -29,26 +29,52 @@ type artefact struct {
 func artefacts() map[string]artefact {
 	const profile, rules = fragment.KindContainerProfile, fragment.KindRules
 	return map[string]artefact{
-		"node-agent/fragments/bundle37-base-signed.yaml": {profile, "bundle37-base", "bundle37", "base", vendor,
-			"f8da0b152166331932e2ef25576b91f81c4e9d5189a3c095ddf082e1b00732ff", []string{"architectures", "execs", "syscalls", "labelSelector"}, 0},
-		"node-agent/fragments/bundle37-admission-signed.yaml": {profile, "bundle37-admission", "bundle37", "admission", operator,
-			"aaceb6befba5ac1547d9e2d565d7e1de8c1e5aacd517012dea5bcf181bcbe43f", []string{"ingress"}, 0},
-		"node-agent/fragments/bundle37-overlay-signed.yaml": {profile, "bundle37-overlay", "bundle37", "overlay", operator,
-			"1513b0723b51e5f1b49aea750d72bbfbff9d1039a6dd3c28b4cad901446acb8a", []string{"execs"}, 0},
-		"node-agent/rules/cluster-baseline-signed.yaml": {rules, "ct-base-rules", "", "base", vendor,
-			"f1142f3e9da51aa044cf6cb3cf25342102d17ec4ef9194ea305829cfb172fd18", nil, 29},
-		"node-agent/rules/namespace-override-signed.yaml": {rules, "ct-bundle37-overlay-rules", "bundle37", "overlay", operator,
-			"08993a1bbcc49b542df9555ac996f7ac46d1a2a07577f6e47551f7575a96fb08", nil, 1},
-		"node-agent/rules/untrusted-signer-signed.yaml": {rules, "ct-rogue-rules", "", "base", untrusted,
-			"9a4bdbd4ba711caecabf87248770fd7e826b3a9ebd555d7af4fccd06efe2b7e6", nil, 1},
-		"bob/baseline-rules-signed.yaml": {rules, "default-rules", "", "base", bobOperator,
-			"f1170921b4c2c798e7b1d430a5f3e87b502e5a9ed0cfd36447dbe499031145f8", nil, 31},
-		"bob/client-SBOB-signed.yaml": {profile, "redis-client", "", "", bobVendor,
+		"node-agent/fragments/bundle37-base-signed.yaml": {
+			profile, "bundle37-base", "bundle37", "base", vendor,
+			"f8da0b152166331932e2ef25576b91f81c4e9d5189a3c095ddf082e1b00732ff",
+			[]string{"architectures", "execs", "syscalls", "labelSelector"},
+			0,
+		},
+		"node-agent/fragments/bundle37-admission-signed.yaml": {
+			profile, "bundle37-admission", "bundle37", "admission", operator,
+			"aaceb6befba5ac1547d9e2d565d7e1de8c1e5aacd517012dea5bcf181bcbe43f",
+			[]string{"ingress"},
+			0,
+		},
+		"node-agent/fragments/bundle37-overlay-signed.yaml": {
+			profile, "bundle37-overlay", "bundle37", "overlay", operator,
+			"1513b0723b51e5f1b49aea750d72bbfbff9d1039a6dd3c28b4cad901446acb8a",
+			[]string{"execs"},
+			0,
+		},
+		"node-agent/rules/cluster-baseline-signed.yaml": {
+			rules, "ct-base-rules", "", "base", vendor,
+			"f1142f3e9da51aa044cf6cb3cf25342102d17ec4ef9194ea305829cfb172fd18", nil, 29,
+		},
+		"node-agent/rules/namespace-override-signed.yaml": {
+			rules, "ct-bundle37-overlay-rules", "bundle37", "overlay", operator,
+			"08993a1bbcc49b542df9555ac996f7ac46d1a2a07577f6e47551f7575a96fb08", nil, 1,
+		},
+		"node-agent/rules/untrusted-signer-signed.yaml": {
+			rules, "ct-rogue-rules", "", "base", untrusted,
+			"9a4bdbd4ba711caecabf87248770fd7e826b3a9ebd555d7af4fccd06efe2b7e6", nil, 1,
+		},
+		"bob/baseline-rules-signed.yaml": {
+			rules, "default-rules", "", "base", bobOperator,
+			"f1170921b4c2c798e7b1d430a5f3e87b502e5a9ed0cfd36447dbe499031145f8", nil, 31,
+		},
+		"bob/client-SBOB-signed.yaml": {
+			profile, "redis-client", "", "", bobVendor,
 			"4af618152423b9d4b7898fd78788126368d0b47861912a5ddc6717518f3fcd6d",
-			[]string{"architectures", "execs", "opens", "imageID", "imageTag", "labelSelector", "egress"}, 0},
-		"bob/redis-healed-signed.yaml": {profile, "redis", "", "", bobVendor,
+			[]string{"architectures", "execs", "opens", "imageID", "imageTag", "labelSelector", "egress"},
+			0,
+		},
+		"bob/redis-healed-signed.yaml": {
+			profile, "redis", "", "", bobVendor,
 			"1b264254fac39c97f19a9a220eb31b6186d65dc9f4a05add181dbe5bd194aef2",
-			[]string{"architectures", "capabilities", "execs", "opens", "imageID", "imageTag", "labelSelector", "ingress"}, 0},
+			[]string{"architectures", "capabilities", "execs", "opens", "imageID", "imageTag", "labelSelector", "ingress"},
+			0,
+		},
 	}
 }
 
@@ -74,6 +100,7 @@ func TestPublishedArtefacts(t *testing.T) {
 			if len(f.Diverges) > 0 {
 				t.Errorf("the stored spec differs in %v", f.Diverges)
 			}
+			agree(t, publishedText(t, file))
 		})
 	}
 }
@@ -94,7 +121,29 @@ func TestMalleable(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			_, err := fragment.Verify(published(t, "malleable/"+file+".yaml"))
 			wantReason(t, err, want)
+			agree(t, publishedText(t, "malleable/"+file+".yaml"))
 		})
+	}
+}
+
+// What was published without a signature is no fragment; the digests are those
+// from which the published Merkle root 2a91e677… follows.
+func TestPublishedUnsignedFragments(t *testing.T) {
+	for file, want := range map[string]string{
+		"frag-base-redis":             "45c5c5cbbb99ae8cbcf9dd210ae47c9c4859e1e1435f51d1a19dcea580fec5b2",
+		"frag-overlay-ops":            "1e6fe5c25d5c013914b13902eca636ff7b8ec8b8e140d9e908291d04d12a859f",
+		"frag-admission-redis-client": "f07b9233b53196d8117522a9d6d3a2598e9dfc1ea1d14594aec324dc1c723f7b",
+	} {
+		o := published(t, "bob/fragments-unsigned/"+file+".yaml")
+		_, err := fragment.Verify(o)
+		wantReason(t, err, decision.Unsigned)
+		content, err := fragment.Content(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := fragment.Digest(content); err != nil || got != want {
+			t.Errorf("%s: %s, %v", file, got, err)
+		}
 	}
 }
 

@@ -56,8 +56,7 @@ func fieldsOf(spec json.RawMessage) map[string]any {
 	if decoder.Decode(&value) != nil {
 		return nil
 	}
-	fields, _ := prune(value, false).(map[string]any)
-	return fields
+	return as[map[string]any](prune(value, false))
 }
 
 // prune takes what is empty out of objects, at all depths, but where names are a person's own;

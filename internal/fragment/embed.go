@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"errors"
 	"io"
 	"maps"
 	"time"
@@ -32,8 +33,10 @@ func Annotations(content, certificatePEM, sig []byte, embed bool, at time.Time) 
 func pack(content []byte) string {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	_, _ = w.Write(content) // into memory
-	_ = w.Close()
+	_, err := w.Write(content)
+	if err := errors.Join(err, w.Close()); err != nil {
+		panic(err) // memory takes everything
+	}
 	return base64.StdEncoding.EncodeToString(packed.Bytes())
 }
 

@@ -12,8 +12,8 @@ import (
 // order of names is kept.
 type Free json.RawMessage
 
-// MarshalJSON gives the text as it is.
-func (f Free) MarshalJSON() ([]byte, error) { return f, nil }
+// MarshalJSON gives the text as it is, null where there is none.
+func (f Free) MarshalJSON() ([]byte, error) { return json.RawMessage(f).MarshalJSON() }
 
 // UnmarshalJSON writes the text anew. The error carries NotCanonical.
 func (f *Free) UnmarshalJSON(text []byte) error {

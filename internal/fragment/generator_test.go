@@ -90,8 +90,8 @@ func (m maker) truth() string { return pick(m, "true", "false") }
 func (m maker) fields(pairs ...any) string {
 	var parts []string
 	for i := 0; i < len(pairs); i += 2 {
-		name, _ := pairs[i].(string)
-		value, _ := pairs[i+1].(func() string)
+		name := as[string](pairs[i])
+		value := as[func() string](pairs[i+1])
 		switch m.IntN(8) {
 		case 0, 1:
 		case 2:

@@ -24,13 +24,14 @@ func wantReason(t *testing.T, err error, want decision.Reason) {
 // published reads a carrier of the public test data.
 func published(t testing.TB, name string) *fragment.Object {
 	t.Helper()
+	return parse(t, publishedText(t, name))
+}
+
+func publishedText(t testing.TB, name string) []byte {
+	t.Helper()
 	text, err := yaml.YAMLToJSON(testkit.Corpus(t, "fragments/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := fragment.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return text
 }

@@ -333,7 +333,7 @@ func node(v any) (string, error) {
 }
 
 func endpoint(v any) (string, error) {
-	given, _ := v.(record)
+	given := as[record](v)
 	fields := []field{{"endpoint?", text}, {"methods?", list(text)}, {"internal", truth}, {"direction?", text}}
 	if _, ok := given.get("headers"); ok {
 		return object(append(fields, field{"headers", freely(false)})...)(v)
@@ -421,22 +421,21 @@ func oracleVerify(carrier []byte) (digest, signer string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	o, _ := v.(record)
+	o := as[record](v)
 	get := func(names ...string) any {
 		var at any = o
 		for _, name := range names {
-			in, _ := at.(record)
-			at, _ = in.get(name)
+			at, _ = as[record](at).get(name)
 		}
 		return at
 	}
-	str := func(names ...string) string { s, _ := get(names...).(string); return s }
+	str := func(names ...string) string { return as[string](get(names...)) }
 	kind, name := str("kind"), str("metadata", "name")
 	if k, ok := oracleKinds()[kind]; !ok || k.api != str("apiVersion") {
 		return "", "", errRefused
 	}
 	const s = "signature.kubescape.io/"
-	labels, _ := get("metadata", "labels").(record)
+	labels := as[record](get("metadata", "labels"))
 	var content string
 	if embedded, ok := get("metadata", "annotations", s+"content").(string); ok {
 		content, labels, err = oracleUnpack(embedded, kind, name)
@@ -485,11 +484,8 @@ func oracleUnpack(embedded, kind, name string) (string, record, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	document, _ := v.(record)
-	at, _ := document.get("metadata")
-	metadata, _ := at.(record)
-	given, _ := metadata.get("labels")
-	labels, _ := given.(record)
+	document := as[record](v)
+	labels := document.of("metadata").of("labels")
 	spec, _ := document.get("spec")
 	again, err := oracleContent(kind, name, labels, spec)
 	if err != nil || again != string(content) {

@@ -33,6 +33,21 @@ func (r record) get(name string) (any, bool) {
 	return nil, false
 }
 
+// of is the field of a name that is an object.
+func (r record) of(name string) record {
+	v, _ := r.get(name)
+	return as[record](v)
+}
+
+// as gives a value as one of a type, the type's zero value where it is another.
+func as[T any](v any) T {
+	if of, ok := v.(T); ok {
+		return of
+	}
+	var zero T
+	return zero
+}
+
 type reader struct {
 	s     string
 	depth int

@@ -41,7 +41,7 @@ func unknownField(text, again []byte) string {
 func missing(was, is any) string {
 	switch was := was.(type) {
 	case map[string]any:
-		is, _ := is.(map[string]any)
+		is := as[map[string]any](is)
 		for _, name := range slices.Sorted(maps.Keys(was)) {
 			field, known := is[name]
 			if !known && (!empty(was[name]) || folds(is, name)) {
@@ -52,7 +52,7 @@ func missing(was, is any) string {
 			}
 		}
 	case []any:
-		is, _ := is.([]any)
+		is := as[[]any](is)
 		for i, element := range was[:min(len(was), len(is))] {
 			if found := missing(element, is[i]); found != "" {
 				return fmt.Sprintf("[%d]%s%s", i, separator(found), found)
@@ -70,6 +70,15 @@ func folds(fields map[string]any, name string) bool {
 		}
 	}
 	return false
+}
+
+// as gives a value as one of a type, the type's zero value where it is another.
+func as[T any](value any) T {
+	if of, ok := value.(T); ok {
+		return of
+	}
+	var zero T
+	return zero
 }
 
 // separator stands before a field, and not before an index.

@@ -88,7 +88,7 @@ func change(t testing.TB, signed []byte, alter func(o map[string]any)) []byte {
 
 func in(o map[string]any, path ...string) map[string]any {
 	for _, name := range path {
-		o, _ = o[name].(map[string]any)
+		o = as[map[string]any](o[name])
 	}
 	return o
 }

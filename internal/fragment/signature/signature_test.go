@@ -243,9 +243,38 @@ func TestFingerprint(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	for text, want := range map[string]bool{"": true, "YQ==": true, "YWI=": true, "YWJj": true, "YQ": false, "YR==": false, "YWI=\n": false, "YW\rI=": false, "YWI= ": false, "YW_-": false} {
+	for text, want := range map[string]bool{"": true, "YQ==": true, "YWI=": true, "YWJj": true, "YQ": false, "YR==": false, "YWI=\n": false, "YW\rI=": false, "YWI=.": false, "YW_-": false} {
 		if got, ok := signature.Decode(text); ok != want || ok && base64.StdEncoding.EncodeToString(got) != text {
 			t.Errorf("%q: %q, %v", text, got, ok)
 		}
+	}
+}
+
+// A file is good where the one root signed it, and nothing is embedded.
+func TestByRoot(t *testing.T) {
+	root, other := ecdsaKey(t, elliptic.P256()), ecdsaKey(t, elliptic.P256())
+	all := func() map[string]string {
+		return signature.Annotations(certify(t, root, root), sign(t, root), testkit.Now())
+	}
+	embedded, unsigned := all(), all()
+	embedded[signature.AnnotationContent] = ""
+	delete(unsigned, signature.AnnotationSignature)
+	for name, tt := range map[string]struct {
+		annotations map[string]string
+		digest      string
+		root        *ecdsa.PublicKey
+		want        decision.Reason
+	}{
+		"as it is":         {all(), digest, &root.PublicKey, decision.Verified},
+		"another root":     {all(), digest, &other.PublicKey, decision.SignerUnknown},
+		"another digest":   {all(), strings.Repeat("0", 64), &root.PublicKey, decision.Tampered},
+		"embedded content": {embedded, digest, &root.PublicKey, decision.SignatureMalformed},
+		"no signature":     {unsigned, digest, &root.PublicKey, decision.Unsigned},
+		"no root":          {all(), digest, nil, decision.KeyTypeRefused},
+		"a root of P-384":  {all(), digest, &ecdsaKey(t, elliptic.P384()).PublicKey, decision.KeyTypeRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantReason(t, signature.ByRoot(tt.annotations, tt.digest, tt.root), tt.want)
+		})
 	}
 }
