@@ -88,6 +88,10 @@ fuzz-shim: deps ## hold the shim's readers to the Go readers on 200,000 inputs u
 bench-shim: deps ## measure the shim against verify and bash alone, with its programs and syncs (ARGS='-runs N -shells LIST -profile')
 	@go run ./hack/bench-shim $(ARGS)
 
+.PHONY: bench-bundle
+bench-bundle: ## measure verification and assembly of 3 to 10,000 signed fragments, in one run (ARGS='-runs N')
+	@go run ./hack/bench-bundle $(ARGS)
+
 .PHONY: race
 race: ## run the fast tests under the race detector (needs gcc)
 	CGO_ENABLED=1 go test -race $(FAST_PACKAGES)

@@ -27,7 +27,8 @@ type Leaf struct {
 	Version int64  `json:"version"`
 }
 
-func leafOf(f *fragment.Fragment) Leaf {
+// LeafOf is what the root and a report say of a fragment.
+func LeafOf(f *fragment.Fragment) Leaf {
 	return Leaf{Class: f.Class, Signer: f.Signer, Name: f.Name, Digest: f.Digest, Version: f.Version}
 }
 
@@ -51,7 +52,7 @@ func Assemble(members []*fragment.Fragment, priority []string) (*Composite, erro
 	}
 	c := &Composite{Spec: spec}
 	for _, f := range sorted {
-		c.Leaves = append(c.Leaves, leafOf(f.Fragment))
+		c.Leaves = append(c.Leaves, LeafOf(f.Fragment))
 	}
 	c.Root = rootOf(c.Leaves)
 	c.Conflicts, c.MoreConflicts = conflicts(sorted)

@@ -102,7 +102,8 @@ func TestMerge(t *testing.T) {
 		},
 		"what is empty is nil": {
 			spec{RulePolicies: map[string]fragment.RulePolicy{}, LabelSelector: fragment.LabelSelector{MatchLabels: map[string]string{}}, Execs: []fragment.Exec{}, Syscalls: []string{}, Ingress: []fragment.Neighbor{}},
-			spec{}, spec{},
+			spec{},
+			spec{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -115,27 +115,3 @@ func TestManyMayAskAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
-
-// What stands beside a bundle decides no more than what is looked at.
-func TestConcerns(t *testing.T) {
-	known := func(name string) bool { return name == "member" }
-	labels := map[string]string{fragment.LabelBundle: "redis", fragment.LabelClass: "base"}
-	signed := map[string]string{fragment.AnnotationSignature: ""}
-	for name, tt := range map[string]struct {
-		meta object.Meta
-		want bool
-	}{
-		"labelled and signed":            {object.Meta{Name: "x", Labels: labels, Annotations: signed}, true},
-		"labelled, not signed":           {object.Meta{Name: "x", Labels: labels}, false},
-		"for another bundle":             {object.Meta{Name: "x", Labels: map[string]string{fragment.LabelBundle: "nginx", fragment.LabelClass: "base"}, Annotations: signed}, false},
-		"without a class":                {object.Meta{Name: "x", Labels: map[string]string{fragment.LabelBundle: "redis"}, Annotations: signed}, false},
-		"a member without its labels":    {object.Meta{Name: "member", Annotations: signed}, true},
-		"a member without its signature": {object.Meta{Name: "member", Labels: labels}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := bundle.Concerns(tt.meta, "redis", known); got != tt.want {
-				t.Errorf("got %v", got)
-			}
-		})
-	}
-}

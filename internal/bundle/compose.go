@@ -163,7 +163,7 @@ func (d *division) kept() *Composite {
 	if !d.turned {
 		return d.set.Known.Last
 	}
-	same := slices.DeleteFunc(slices.Clone(d.members), func(f *fragment.Fragment) bool { return !d.last[leafOf(f)] })
+	same := slices.DeleteFunc(slices.Clone(d.members), func(f *fragment.Fragment) bool { return !d.last[LeafOf(f)] })
 	c, err := assembleWithin(same, d.set.Policy.Priority)
 	if err != nil {
 		return nil // no member is left

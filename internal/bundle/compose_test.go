@@ -390,7 +390,8 @@ func TestATamperedMemberAfterARestart(t *testing.T) {
 	wantAccepted(t, w.compose(), base, admission, overlay)
 	// Marks of other bundles, places and kinds make nobody a member.
 	for _, slot := range []ledger.Slot{
-		{Namespace: "pool", Bundle: "nginx", Class: "base", Name: "junk"}, {Namespace: "web", Bundle: "redis", Class: "base", Name: "junk"},
+		{Namespace: "pool", Bundle: "nginx", Class: "base", Name: "junk"},
+		{Namespace: "web", Bundle: "redis", Class: "base", Name: "junk"},
 		{Namespace: "pool", Bundle: "redis", Class: "seccomp/base", Name: "junk"},
 	} {
 		w.restart()
@@ -519,7 +520,9 @@ func TestABundleIsTakenAway(t *testing.T) {
 
 // When the policy turns against what a member says, the member goes; it is not kept for being known.
 func TestThePolicyTurnsAgainstAMember(t *testing.T) {
-	for _, why := range []decision.Reason{decision.SignerRevoked, decision.SignerUnknown, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused} {
+	for _, why := range []decision.Reason{
+		decision.SignerRevoked, decision.SignerUnknown, decision.SignerScope, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused,
+	} {
 		t.Run(string(why), func(t *testing.T) {
 			w := newWorld(three()...)
 			w.compose()

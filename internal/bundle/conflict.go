@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -95,14 +96,17 @@ func conflicts(sorted []ranked) (listed []Conflict, more int) {
 }
 
 // byStrength gives the runs of members whose classes are equally strong.
-func byStrength(sorted []ranked) func(yield func([]ranked) bool) {
+func byStrength(sorted []ranked) iter.Seq[[]ranked] {
 	return func(yield func([]ranked) bool) {
-		for start, end := 0, 0; start < len(sorted); start = end {
-			for end = start; end < len(sorted) && sorted[end].class == sorted[start].class; end++ {
+		for len(sorted) > 0 {
+			run := 1
+			for run < len(sorted) && sorted[run].class == sorted[0].class {
+				run++
 			}
-			if !yield(sorted[start:end]) {
+			if !yield(sorted[:run]) {
 				return
 			}
+			sorted = sorted[run:]
 		}
 	}
 }

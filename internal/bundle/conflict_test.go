@@ -21,18 +21,21 @@ func TestConflicts(t *testing.T) {
 		want     []bundle.Conflict
 	}{
 		"one class, one value, two opinions": {
-			[]*fragment.Fragment{part("base/a", alice, 1, image("one")), part("base/b", bob, 1, image("two"))}, nil,
+			[]*fragment.Fragment{part("base/a", alice, 1, image("one")), part("base/b", bob, 1, image("two"))},
+			nil,
 			[]bundle.Conflict{{Class: "base", Path: "imageID", Members: []string{"base/a", "base/b"}, Winner: "base/b"}},
 		},
 		"the policy chooses": {
-			[]*fragment.Fragment{part("base/a", alice, 1, image("one")), part("base/b", bob, 1, image("two"))}, []string{"base/a"},
+			[]*fragment.Fragment{part("base/a", alice, 1, image("one")), part("base/b", bob, 1, image("two"))},
+			[]string{"base/a"},
 			[]bundle.Conflict{{Class: "base", Path: "imageID", Members: []string{"base/b", "base/a"}, Winner: "base/a", ByPolicy: true}},
 		},
 		"one opinion":               {[]*fragment.Fragment{part("base/a", alice, 1, image("one")), part("base/b", bob, 1, image("one"))}, nil, nil},
 		"one of them says nothing":  {[]*fragment.Fragment{part("base/a", alice, 1, image("one")), part("base/b", bob, 1, image(""))}, nil, nil},
 		"a stronger class overlays": {[]*fragment.Fragment{part("base/a", alice, 1, image("one")), part("overlay/b", bob, 1, image("two"))}, nil, nil},
 		"classes without a rank of their own are equal": {
-			[]*fragment.Fragment{part("site/a", alice, 1, image("one")), part("team/b", bob, 1, image("two"))}, nil,
+			[]*fragment.Fragment{part("site/a", alice, 1, image("one")), part("team/b", bob, 1, image("two"))},
+			nil,
 			[]bundle.Conflict{{Class: "team", Path: "imageID", Members: []string{"site/a", "team/b"}, Winner: "team/b"}},
 		},
 		"until the policy ranks one": {[]*fragment.Fragment{part("site/a", alice, 1, image("one")), part("team/b", bob, 1, image("two"))}, []string{"site"}, nil},

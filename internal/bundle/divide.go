@@ -105,7 +105,7 @@ func (d *division) judge(c Candidate, objects int) error {
 func (d *division) refuse(c Candidate, err *decision.Error) {
 	d.retry = d.retry || err.Reason == decision.SnapshotUnavailable
 	r := Refusal{Name: c.Name, Error: err, Known: d.known[c.Name] || d.remembered[c.Name] && aboutVersion(err.Reason)}
-	if c.Fragment != nil && d.last[leafOf(c.Fragment)] && byPolicy(err.Reason) {
+	if c.Fragment != nil && d.last[LeafOf(c.Fragment)] && byPolicy(err.Reason) {
 		d.turned, r.Known = true, false
 	}
 	d.refusals = append(d.refusals, r)
@@ -130,7 +130,7 @@ func tampered(err *decision.Error) bool {
 // byPolicy reports whether a refusal is the policy's, about content that is sound.
 func byPolicy(r decision.Reason) bool {
 	switch r {
-	case decision.SignerUnknown, decision.SignerRevoked, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused:
+	case decision.SignerUnknown, decision.SignerRevoked, decision.SignerScope, decision.ClassUnknown, decision.PathRefused, decision.ValueRefused:
 		return true
 	default:
 		return false

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -15,7 +14,8 @@ import (
 type Known struct {
 	// Last is the last composite that was accepted; nil where there is none, or it is lost.
 	Last *Composite
-	// Marks are those of the bundle's slots.
+	// Marks are those of the bundle's slots; nil where nobody keeps any, and versions are held against
+	// nothing. An empty map is a ledger that has not seen the bundle yet.
 	Marks map[ledger.Slot]ledger.SlotMark
 	// Alarmed says that a member was found tampered with since the last set that was accepted.
 	Alarmed bool
@@ -32,7 +32,7 @@ func (s Set) members() []trustpolicy.Member {
 	}
 	var all []trustpolicy.Member
 	for _, leaf := range s.Known.Last.Leaves {
-		if !s.buried(leaf.Class, leaf.Name, leaf.Version) {
+		if !s.Policy.Buried(leaf.Class, leaf.Name, leaf.Version) {
 			all = append(all, trustpolicy.Member{Class: leaf.Class, Name: leaf.Name})
 		}
 	}
@@ -44,24 +44,17 @@ func (s Set) remembered() []trustpolicy.Member {
 	var all []trustpolicy.Member
 	for slot, mark := range s.Known.Marks {
 		profile := !strings.Contains(slot.Class, "/") // other kinds have theirs before the class
-		if profile && slot.Namespace == s.Namespace && slot.Bundle == s.Name && !s.buried(slot.Class, slot.Name, mark.Version) {
+		if profile && slot.Namespace == s.Namespace && slot.Bundle == s.Name && !s.Policy.Buried(slot.Class, slot.Name, mark.Version) {
 			all = append(all, trustpolicy.Member{Class: slot.Class, Name: slot.Name})
 		}
 	}
 	return all
 }
 
-// buried reports whether the policy took that version out.
-func (s Set) buried(class, name string, version int64) bool {
-	return slices.ContainsFunc(s.Policy.Tombstones, func(t trustpolicy.Tombstone) bool {
-		return t.Class == class && t.Name == name && version <= t.Version
-	})
-}
-
 // follows judges the version of a fragment by what is remembered of its slot.
 func (s Set) follows(f *fragment.Fragment) error {
 	// check: VersionRollback: what the roots took out must not come back with a signature from before
-	if s.buried(f.Class, f.Name, f.Version) {
+	if s.Policy.Buried(f.Class, f.Name, f.Version) {
 		return decision.Errorf(decision.VersionRollback, "version %d was taken out by the trust policy", f.Version).
 			Try("sign a higher version than its tombstone's")
 	}

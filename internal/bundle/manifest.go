@@ -45,6 +45,7 @@ func ParseManifest(text []byte) (*Composite, error) {
 		return nil, decision.Errorf(decision.TooLarge, "the manifest has %d bytes, more than %d", len(text), maxManifestFile)
 	}
 	var m Manifest
+	// check: Malformed: what is no JSON has no leaves
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, decision.Errorf(decision.Malformed, "the manifest: %v", err)
 	}

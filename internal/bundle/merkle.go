@@ -110,13 +110,14 @@ func VerifyProof(root string, leaf Leaf, proof []Step) error {
 		if err != nil {
 			return decision.From(err).At(indexed("proof", i))
 		}
-		switch step.Side {
-		case Left:
-			at = node(beside, at)
-		case Right:
-			at = node(at, beside)
-		default:
+		// check: Malformed: a step that stands on no side would be taken for one or the other
+		if step.Side != Left && step.Side != Right {
 			return decision.Errorf(decision.Malformed, "side %.20q is neither left nor right", step.Side).At(indexed("proof", i))
+		}
+		if step.Side == Left {
+			at = node(beside, at)
+		} else {
+			at = node(at, beside)
 		}
 	}
 	// check: Tampered: a fragment that is not under the root is no member, whatever is said of it

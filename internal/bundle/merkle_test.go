@@ -124,7 +124,7 @@ func TestALongManifestStandsElsewhere(t *testing.T) {
 	if got := bundle.Annotation(short); got != string(short) {
 		t.Errorf("%d bytes are replaced by %.80s", len(short), got)
 	}
-	long := append(short, 'x')
+	long := append(slices.Clone(short), 'x')
 	if got, want := bundle.Annotation(long), "sha256:"+hexOf(string(long)); got != want {
 		t.Errorf("annotation %.80s, want %s", got, want)
 	}

@@ -66,7 +66,7 @@ func (s *RuleSet) add(f ranked) {
 		if s.scopes[bundle] == nil {
 			s.scopes[bundle] = &scope{place: map[string]int{}, rivals: map[string][]ranked{}}
 		}
-		s.scopes[bundle].add(EffectiveRule{Rule: rule, From: leafOf(f.Fragment), Bundle: bundle}, f)
+		s.scopes[bundle].add(EffectiveRule{Rule: rule, From: LeafOf(f.Fragment), Bundle: bundle}, f)
 	}
 }
 

@@ -27,6 +27,11 @@ type Tombstone struct {
 	Version int64  `yaml:"version"`
 }
 
+// Buried reports whether the policy took that version of a fragment out of the bundle.
+func (b Bundle) Buried(class, name string, version int64) bool {
+	return slices.ContainsFunc(b.Tombstones, func(t Tombstone) bool { return t.Class == class && t.Name == name && version <= t.Version })
+}
+
 func (d *document) bundles(p *Policy) error {
 	p.Bundles = d.Bundles
 	for _, name := range slices.Sorted(maps.Keys(d.Bundles)) {
