@@ -94,8 +94,8 @@ func shippedHooks(t *testing.T) (hooks []hook) {
 
 func TestShippedWebhookConfigurationsLeaveNoWayAround(t *testing.T) {
 	hooks := shippedHooks(t)
-	if len(hooks) != 3 {
-		t.Fatalf("%d webhooks; want two validating and one mutating", len(hooks))
+	if len(hooks) != 4 {
+		t.Fatalf("%d webhooks; want three validating and one mutating", len(hooks))
 	}
 	certificate := serviceNames("hostwarrant-system")
 	var guarded []string
@@ -130,9 +130,11 @@ func TestShippedWebhookConfigurationsLeaveNoWayAround(t *testing.T) {
 	slices.Sort(guarded)
 	want := []string{
 		"/mutate CREATE sshhosts", "/mutate UPDATE sshhosts",
-		"/validate CREATE hostruns", "/validate CREATE sshhosts", "/validate CREATE sshjoinprofiles", "/validate CREATE sshnodeclasses", "/validate CREATE trustpolicies",
+		"/validate CREATE containerprofiles", "/validate CREATE hostruns", "/validate CREATE rules", "/validate CREATE runtimerulealertbindings",
+		"/validate CREATE seccompprofiles", "/validate CREATE sshhosts", "/validate CREATE sshjoinprofiles", "/validate CREATE sshnodeclasses", "/validate CREATE trustpolicies",
 		"/validate DELETE sshjoinprofiles", "/validate DELETE trustpolicies",
-		"/validate UPDATE hostruns", "/validate UPDATE sshhosts", "/validate UPDATE sshjoinprofiles", "/validate UPDATE sshnodeclasses", "/validate UPDATE trustpolicies",
+		"/validate UPDATE containerprofiles", "/validate UPDATE hostruns", "/validate UPDATE rules", "/validate UPDATE runtimerulealertbindings",
+		"/validate UPDATE seccompprofiles", "/validate UPDATE sshhosts", "/validate UPDATE sshjoinprofiles", "/validate UPDATE sshnodeclasses", "/validate UPDATE trustpolicies",
 	}
 	if !slices.Equal(guarded, want) {
 		t.Errorf("judged are %q; want %q", guarded, want)
@@ -156,8 +158,8 @@ func TestShippedConditionsFilterUpdatesAlone(t *testing.T) {
 			}
 		}
 	}
-	if seen != 1 {
-		t.Errorf("%d conditions; want one", seen)
+	if seen != 2 {
+		t.Errorf("%d conditions; want two", seen)
 	}
 }
 

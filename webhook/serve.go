@@ -97,7 +97,7 @@ func serve(ctx context.Context, o *serveOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	t := trusted{policies: policy.New(anchor, counters, log)}
+	t := trusted{policies: policy.New(anchor, counters, log), controller: controllerAccount(secret.Namespace)}
 	t.stored = snapshot.New(m.GetCache(), m.GetRESTMapper(), t.policies.Remember, log)
 	d := &drain{delay: o.drainDelay}
 	server := &reviewServer{address: o.address, tls: certificate.tlsConfig(), handler: reviews(d, t, counters, o.annotate, log), log: log}
@@ -123,7 +123,9 @@ func reviews(d *drain, t trusted, counters *metrics.Metrics, annotate bool, log 
 		return d.bound(reviewLimit, &admit.Endpoint{Reviewer: r, Limits: limits, Recorder: counters, Log: log})
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/validate", endpoint(&admit.Validator{Trust: t, Recorder: counters, Findings: admit.NewFindings(), Log: log, Now: time.Now}))
+	mux.Handle("/validate", endpoint(&admit.Validator{
+		Trust: t, Recorder: counters, Findings: admit.NewFindings(), Unpacking: admit.NewUnpacking(), Log: log, Now: time.Now,
+	}))
 	mux.Handle("/mutate", endpoint(&admit.Mutator{Trust: t, Annotate: annotate, Log: log, Now: time.Now}))
 	mux.HandleFunc("/", elsewhere)
 	return mux

@@ -14,12 +14,19 @@ import (
 type trusted struct {
 	policies *policy.Holder
 	stored   *snapshot.Store
+	// controller is the account that writes composites.
+	controller string
+}
+
+// controllerAccount is the account of the controller of an installation.
+func controllerAccount(namespace string) string {
+	return "system:serviceaccount:" + namespace + ":hostwarrant-controller"
 }
 
 // Snapshot is what objects of a kind are judged by now.
 func (t trusted) Snapshot(kind string, now time.Time) (verify.Snapshot, error) {
 	s, err := t.policies.Snapshot(now)
-	s.Ledger, s.Stored = t.stored, t.stored
+	s.Ledger, s.Stored, s.Controller = t.stored, t.stored, t.controller
 	if err != nil || kind == object.KindTrustPolicy {
 		return s, err
 	}

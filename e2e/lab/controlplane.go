@@ -46,6 +46,7 @@ type ControlPlane struct {
 	client    kubernetes.Interface
 	bin       *binaries
 	pki       *clusterPKI
+	etcd      string   // URL
 	args      []string // kube-apiserver's
 	endpoint  netip.AddrPort
 	apiserver *Program
@@ -81,15 +82,14 @@ func (l *Lab) StartControlPlane(ctx context.Context, o ControlPlaneOptions) (*Co
 	if err := c.connect(); err != nil {
 		return nil, err
 	}
-	etcd, err := c.startEtcd()
-	if err != nil {
+	if c.etcd, err = c.startEtcd(); err != nil {
 		return nil, err
 	}
 	audit, err := c.auditArgs(o.Audit)
 	if err != nil {
 		return nil, err
 	}
-	c.args = slices.Concat(c.apiServerArgs(etcd), audit, o.APIServerArgs)
+	c.args = slices.Concat(c.apiServerArgs(c.etcd), audit, o.APIServerArgs)
 	if err := c.StartAPIServer(ctx); err != nil {
 		return nil, err
 	}
@@ -128,6 +128,21 @@ func (c *ControlPlane) RESTConfig() *rest.Config { return rest.CopyConfig(c.conf
 
 // Client is the administrator's typed client.
 func (c *ControlPlane) Client() kubernetes.Interface { return c.client }
+
+// Etcd is where a second API server may keep its objects, with the paths of what it needs for that.
+type Etcd struct {
+	URL, CA, Certificate, Key string
+}
+
+// Etcd is the control plane's own; each API server takes a prefix of its own there.
+func (c *ControlPlane) Etcd() (Etcd, error) {
+	if c.External {
+		return Etcd{}, errors.New("the cluster is the user's own (KUBECONFIG): its etcd is left alone")
+	}
+	return Etcd{
+		URL: c.etcd, CA: c.pki.path("etcd-ca.crt"), Certificate: c.pki.path("apiserver-etcd.crt"), Key: c.pki.path("apiserver-etcd.key"),
+	}, nil
+}
 
 // startEtcd returns the client URL.
 func (c *ControlPlane) startEtcd() (string, error) {

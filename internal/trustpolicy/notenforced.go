@@ -15,28 +15,14 @@ func (p *Policy) NotEnforced() []string {
 			parts = append(parts, "joinProfiles.hosts.namespaces."+name+".hostCA")
 		}
 	}
-	slots := slices.ContainsFunc(p.Resets, func(r Reset) bool { return r.Slot != "" })
-	for _, part := range []struct {
-		name  string
-		given bool
-	}{
-		{"fragmentClasses", len(p.FragmentClasses) > 0},
-		{"ruleClasses", len(p.RuleClasses) > 0},
-		{"bindingClasses", len(p.BindingClasses) > 0},
-		{"learners", len(p.Learners) > 0},
-		{"bundles", len(p.Bundles) > 0},
-		{"revoked.fragmentSigners", len(p.RevokedFragmentSigners) > 0},
-		{"resets of slots", slots},
-		{"waivers of fragments and rules", slices.ContainsFunc(p.Waivers, Waiver.later)},
-	} {
-		if part.given {
-			parts = append(parts, part.name)
+	for _, name := range slices.Sorted(maps.Keys(p.Bundles)) {
+		b := p.Bundles[name]
+		if len(b.Required) > 0 {
+			parts = append(parts, "bundles."+name+".required")
+		}
+		if len(b.Priority) > 0 {
+			parts = append(parts, "bundles."+name+".priority")
 		}
 	}
 	return parts
-}
-
-// later tells a waiver of a kind that admission does not judge yet.
-func (w Waiver) later() bool {
-	return !slices.Contains([]string{"SSHJoinProfile", "SSHHost", "SSHNodeClass"}, w.Kind)
 }

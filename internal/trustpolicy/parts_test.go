@@ -79,7 +79,7 @@ func TestTheFullDocumentIsRead(t *testing.T) {
 		"waivers":          {[]trustpolicy.Waiver{{Kind: "SSHJoinProfile", Name: "x", Digest: "sha256:" + hex, Reason: "until the vendor signs", Expires: time.Date(2026, 12, 10, 0, 0, 0, 0, time.UTC)}}, p.Waivers},
 		"not enforced": {[]string{
 			"joinProfiles.hosts.namespaces.pool.hostCA",
-			"fragmentClasses", "ruleClasses", "bindingClasses", "learners", "bundles", "revoked.fragmentSigners", "resets of slots",
+			"bundles.redis.required", "bundles.redis.priority",
 		}, p.NotEnforced()},
 	} {
 		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {

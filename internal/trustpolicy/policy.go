@@ -41,7 +41,7 @@ type Policy struct {
 	Resets    []Reset
 	Waivers   []Waiver
 
-	// What follows is read and checked, and enforced by nobody yet: see NotEnforced.
+	// What follows speaks of fragments and rules. A kind whose classes are not given is not judged.
 	FragmentClasses        map[string]FragmentClass
 	RuleClasses            map[string]RuleClass
 	BindingClasses         map[string]BindingClass

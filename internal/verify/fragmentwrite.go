@@ -13,6 +13,10 @@ import (
 // RootAnnotation of a composite holds its Merkle root.
 const RootAnnotation = object.GroupHostwarrant + "/merkle-root"
 
+// smallContent is what embedded content may have whatever the object has. Beyond it the content of an
+// honest object, whose stored spec says the same, is smaller than twice the object.
+const smallContent = 64 << 10
+
 // fragmentWrite judges a write of one of kubescape's kinds.
 func (s Snapshot) fragmentWrite(r Request) (Answer, error) {
 	o, err := fragment.Parse(r.Object)
@@ -37,6 +41,12 @@ func (s Snapshot) fragmentWrite(r Request) (Answer, error) {
 	}
 	if s.learned(r, o, old) {
 		return Answer{OutcomeAllow, decision.Admit(r.Kind, r.Name, "learned by "+r.User)}, nil
+	}
+	limit := 2*int64(len(r.Object)) + smallContent
+	// check: TooLarge: a few KiB of an annotation unpack to megabytes, which are hashed before anybody vouched for them
+	if fragment.Unpacks(o, limit) {
+		return Answer{}, decision.Errorf(decision.TooLarge, "the embedded content has more than %d bytes, and the object %d", limit, len(r.Object)).
+			Try("apply the object with the spec that was signed: hostwarrant inspect FILE shows it")
 	}
 	f, d := s.fragment(o, old)
 	if d.Allowed() {

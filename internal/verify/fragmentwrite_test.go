@@ -118,6 +118,20 @@ func contentOf(g *guild, text string) string {
 	return g.parsed(g.vendor.Sign(g.t, text, true)).Annotations[fragment.AnnotationContent]
 }
 
+// A carrier that unpacks to far more than it says is refused before anything is hashed.
+func TestEmbeddedContentIsNoLargerThanWhatIsStored(t *testing.T) {
+	g := newGuild(t)
+	large := g.vendor.Sign(t, profileText("redis-base", labels("redis", "base", "2"), "execs: [{path: /bin/a, args: ["+strings.Repeat("aaaaaaaaaaaaaaa, ", 20000)+"a]}]"), true)
+	g.answers(g.write("admin", large, nil), verify.OutcomeAllow, decision.Verified)
+	stripped := edited(t, large, func(o, _ tree) { o["spec"] = tree{} })
+	g.answers(g.write("admin", stripped, nil), verify.OutcomeDeny, decision.TooLarge)
+	if _, d := verify.Fragment(g.s, g.parsed(stripped)); !d.Allowed() {
+		t.Errorf("beside admission: %s", d.Message()) // storage may strip what it lists
+	}
+	small := edited(t, g.base(), func(o, _ tree) { o["spec"] = tree{} })
+	g.answers(g.write("admin", small, nil), verify.OutcomeDeny, decision.Tampered)
+}
+
 // What is refused of a stored spec names the parts, and never what they hold.
 func TestADivergenceNamesPathsAndNoValues(t *testing.T) {
 	g := newGuild(t)

@@ -71,11 +71,13 @@ type trust struct {
 	holder *policy.Holder
 	shelf  shelf
 	fault  error
+	// controller is the account that writes composites.
+	controller string
 }
 
 func (t *trust) Snapshot(_ string, now time.Time) (verify.Snapshot, error) {
 	s, err := t.holder.Snapshot(now)
-	s.Ledger, s.Stored = t.shelf, t.shelf
+	s.Ledger, s.Stored, s.Controller = t.shelf, t.shelf, t.controller
 	if t.fault != nil {
 		err = t.fault
 	}

@@ -33,8 +33,10 @@ type Validator struct {
 	Recorder Recorder
 	// Findings may be nil: then nothing is remembered.
 	Findings *Findings
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Unpacking bounds how many objects with embedded content are judged at once; nil does not.
+	Unpacking Unpacking
+	Log       *slog.Logger
+	Now       func() time.Time
 }
 
 // Handle answers one review.
@@ -44,7 +46,7 @@ func (v *Validator) Handle(ctx context.Context, req *admissionv1.AdmissionReques
 		return respond(verify.Answer{Outcome: verify.OutcomeDeny, Decision: d}, verify.Snapshot{})
 	}
 	now := v.Now()
-	a, s := v.answer(req, now)
+	a, s := v.judge(ctx, req, now)
 	// check: Internal: an answer nobody waits for any more must not be counted as consent
 	if ctx.Err() != nil {
 		a = denied(req, decision.Errorf(decision.Internal, "judging took longer than the API server waits").Try("try again"))
@@ -61,6 +63,17 @@ func (v *Validator) Handle(ctx context.Context, req *admissionv1.AdmissionReques
 // Unread refuses what could not be read.
 func (v *Validator) Unread(d decision.Decision) *admissionv1.AdmissionResponse {
 	return respond(verify.Answer{Outcome: verify.OutcomeDeny, Decision: d}, verify.Snapshot{})
+}
+
+// judge answers once there is room.
+func (v *Validator) judge(ctx context.Context, req *admissionv1.AdmissionRequest, now time.Time) (verify.Answer, verify.Snapshot) {
+	release, err := v.Unpacking.take(ctx, req.Kind.Kind)
+	// check: Internal: what there was no room to judge must not pass for lack of an answer
+	if err != nil {
+		return denied(req, err), verify.Snapshot{}
+	}
+	defer release()
+	return v.answer(req, now)
 }
 
 // answer returns the answer and what it was given by.
@@ -96,22 +109,16 @@ func denied(req *admissionv1.AdmissionRequest, err error) verify.Answer {
 // request is what the engine is asked.
 func request(req *admissionv1.AdmissionRequest) verify.Request {
 	return verify.Request{
-		Operation: verify.Operation(req.Operation), Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name,
+		Operation: verify.Operation(req.Operation), Kind: req.Kind.Kind, Namespace: req.Namespace, Name: req.Name, User: req.UserInfo.Username,
 		Object: req.Object.Raw, Old: req.OldObject.Raw,
 	}
 }
 
 // known refuses what only looks like a kind that is judged: the engine goes by the kind's name.
 func known(req *admissionv1.AdmissionRequest) error {
-	group, ok := map[string]string{
-		object.KindJoinProfile: object.GroupKPSSH,
-		object.KindHost:        object.GroupKPSSH,
-		object.KindNodeClass:   object.GroupKPSSH,
-		object.KindHostRun:     object.GroupHostwarrant,
-		object.KindTrustPolicy: object.GroupHostwarrant,
-	}[req.Kind.Kind]
+	group := object.GroupOf(req.Kind.Kind)
 	// check: KindMismatch: what no rule judges must not pass because nothing objected
-	if !ok || req.Kind.Group != group {
+	if group == "" || req.Kind.Group != group {
 		return decision.Errorf(decision.KindMismatch, "no rule judges the kind %.60q of group %.60q", req.Kind.Kind, req.Kind.Group)
 	}
 	// check: KindMismatch: what a sub-resource writes is not what its object holds

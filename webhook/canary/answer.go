@@ -21,6 +21,7 @@ const (
 	Unexpected  Result = "unexpected"  // somebody else refused it, or the webhook did not answer
 	Unreachable Result = "unreachable" // the API server did not answer
 	Stored      Result = "stored"      // it is in the cluster, and was deleted again
+	Aggregated  Result = "aggregated"  // none was sent: an API server that asks no webhook serves the kind
 )
 
 // Reason is the result as a condition names it.

@@ -273,6 +273,44 @@ func TestEveryServedVersionAndEndpointIsAsked(t *testing.T) {
 	}
 }
 
+// A kind that an aggregated API server has gets no canary, and is not taken for one that does.
+func TestAKindThatIsServedElsewhereGetsNoCanary(t *testing.T) {
+	registration := func(name string, service map[string]any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"version": "x"}}}
+		if service != nil {
+			u.Object["spec"] = map[string]any{"service": service}
+		}
+		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+		u.SetName(name)
+		return u
+	}
+	kind := func(name string) Served {
+		for _, k := range Kinds() {
+			if k.Name == name {
+				return Served{k, map[string]string{object.GroupStorage: "v1beta1", object.GroupKubescape: "v1"}[k.Group], "x"}
+			}
+		}
+		t.Fatalf("no kind %s", name)
+		return Served{}
+	}
+	profile, rules, host := kind(object.KindContainerProfile), kind(object.KindRules), kind(object.KindHost)
+	s := newServer(t)
+	p := s.prober(t, registration("v1beta1."+object.GroupStorage, map[string]any{"namespace": "kubescape", "name": "storage", "port": int64(443)}), registration("v1."+object.GroupKubescape, nil))
+	here, elsewhere, err := p.homes(t.Context(), []Served{host, profile, rules})
+	if err != nil || len(here) != 2 || here[0].Name != host.Name || here[1].Name != rules.Name {
+		t.Errorf("%+v, %v", here, err)
+	}
+	if len(elsewhere) != 1 || elsewhere[0].Name != profile.Name || elsewhere[0].Result != Aggregated || elsewhere[0].Endpoint != "kubescape/storage" {
+		t.Errorf("%+v", elsewhere)
+	}
+	if _, _, err := s.prober(t).homes(t.Context(), []Served{profile}); err == nil {
+		t.Error("a kind of which nobody says who serves it")
+	}
+	if _, _, err := s.prober(t, registration("v1."+object.GroupKubescape, map[string]any{})).homes(t.Context(), []Served{host}); err != nil {
+		t.Errorf("kinds that are never aggregated are asked for: %v", err)
+	}
+}
+
 // TestTheConditionNamesTheWorstCause over stand-ins for canaries and drift.
 func TestTheConditionNamesTheWorstCause(t *testing.T) {
 	host := Served{Kinds()[1], "v1beta1", "sshhosts"}
@@ -286,13 +324,15 @@ func TestTheConditionNamesTheWorstCause(t *testing.T) {
 		want     string
 		says     string
 	}{
-		"all is well":            {[]Outcome{outcome(Seen)}, nil, nil, "True CanariesRefused", "1 canaries"},
-		"admitted":               {[]Outcome{outcome(Seen), outcome(NotAsked)}, []drift.Difference{missing}, nil, "False NotAsked", "SSHHost v1beta1 at 10.0.0.1:6443"},
-		"stored":                 {[]Outcome{outcome(NotAsked), outcome(Stored)}, nil, nil, "False CanaryStored", "what"},
-		"one endpoint is silent": {[]Outcome{outcome(Seen), outcome(Unreachable)}, nil, nil, "False Unreachable", "10.0.0.1"},
-		"a field differs":        {[]Outcome{outcome(Seen)}, []drift.Difference{changed}, nil, "False ConfigurationDrift", "webhooks[0].failurePolicy"},
-		"missing":                {[]Outcome{outcome(Unexpected)}, []drift.Difference{changed, missing}, nil, "False ConfigurationMissing", "is missing"},
-		"nothing is known":       {nil, nil, errors.New("no token"), "False Unknown", "no token"},
+		"all is well":                         {[]Outcome{outcome(Seen)}, nil, nil, "True CanariesRefused", "1 canaries"},
+		"admitted":                            {[]Outcome{outcome(Seen), outcome(NotAsked)}, []drift.Difference{missing}, nil, "False NotAsked", "SSHHost v1beta1 at 10.0.0.1:6443"},
+		"stored":                              {[]Outcome{outcome(NotAsked), outcome(Stored)}, nil, nil, "False CanaryStored", "what"},
+		"one endpoint is silent":              {[]Outcome{outcome(Seen), outcome(Unreachable)}, nil, nil, "False Unreachable", "10.0.0.1"},
+		"a field differs":                     {[]Outcome{outcome(Seen)}, []drift.Difference{changed}, nil, "False ConfigurationDrift", "webhooks[0].failurePolicy"},
+		"missing":                             {[]Outcome{outcome(Unexpected)}, []drift.Difference{changed, missing}, nil, "False ConfigurationMissing", "is missing"},
+		"a kind lives elsewhere":              {[]Outcome{outcome(Seen), outcome(Aggregated)}, nil, nil, "True CanariesRefusedOthersAggregated", "1 canaries were refused by the webhook, and nothing differs from what is shipped; served by aggregated API servers, which ask no webhook: SSHHost v1beta1 (by 10.0.0.1:6443)"},
+		"elsewhere, and another is not asked": {[]Outcome{outcome(NotAsked), outcome(Aggregated)}, nil, nil, "False NotAsked", "what"},
+		"nothing is known":                    {nil, nil, errors.New("no token"), "False Unknown", "no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counters, err := NewMetrics(prometheus.NewRegistry())

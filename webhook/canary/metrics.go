@@ -15,7 +15,7 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		inPath: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "hostwarrant_admission_in_path", Help: "1 where every canary of the kind was refused by the webhook, else 0. Kinds that are not served are absent.",
+			Name: "hostwarrant_admission_in_path", Help: "1 where every canary of the kind was refused by the webhook, else 0, as where an aggregated API server has the kind. Kinds that are not served are absent.",
 		}, []string{"kind"}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostwarrant_canaries_sent_total", Help: "Canaries by kind and result (seen, not-asked, unexpected, unreachable, stored).",
@@ -43,7 +43,9 @@ func (m *Metrics) seen(outcomes []Outcome, known bool) {
 	}
 	in := map[string]float64{}
 	for _, o := range outcomes {
-		m.sent.WithLabelValues(o.Name, string(o.Result)).Inc()
+		if o.Result != Aggregated {
+			m.sent.WithLabelValues(o.Name, string(o.Result)).Inc()
+		}
 		if _, ok := in[o.Name]; !ok {
 			in[o.Name] = 1
 		}

@@ -84,7 +84,12 @@ func (m *Monitor) Round(ctx context.Context) bool {
 		}
 		causes = append(causes, cause{reason, d.String()})
 	}
+	var elsewhere []string
 	for _, o := range outcomes {
+		if o.Result == Aggregated {
+			elsewhere = append(elsewhere, fmt.Sprintf("%s %s (by %s)", o.Name, o.Version, o.Endpoint))
+			continue
+		}
 		if o.Result != Seen {
 			causes = append(causes, cause{o.Result.Reason(), fmt.Sprintf("%s %s at %s: %s", o.Name, o.Version, o.Endpoint, o.What)})
 		}
@@ -94,18 +99,24 @@ func (m *Monitor) Round(ctx context.Context) bool {
 			causes = append(causes, cause{"Unknown", err.Error()})
 		}
 	}
-	m.tell(ctx, condition(causes, len(outcomes)))
+	m.tell(ctx, condition(causes, len(outcomes)-len(elsewhere), elsewhere))
 	return len(causes) == 0
 }
 
 // maxCauses bounds how many causes a condition names.
 const maxCauses = 8
 
-// condition is AdmissionInPath for these causes.
-func condition(causes []cause, canaries int) metav1.Condition {
+// condition is AdmissionInPath for these causes. Kinds that are served elsewhere are no cause: there
+// is no webhook to be in the path of, and what is stored is judged by the controller. Nor are they
+// passed over: the reason is another one, so that a kind that moves is told.
+func condition(causes []cause, canaries int, elsewhere []string) metav1.Condition {
 	c := metav1.Condition{
 		Type: ConditionAdmissionInPath, Status: metav1.ConditionTrue, Reason: "CanariesRefused",
 		Message: fmt.Sprintf("%d canaries were refused by the webhook, and nothing differs from what is shipped", canaries),
+	}
+	if len(elsewhere) > 0 {
+		c.Reason = "CanariesRefusedOthersAggregated"
+		c.Message += "; served by aggregated API servers, which ask no webhook: " + strings.Join(elsewhere, ", ")
 	}
 	if len(causes) == 0 {
 		return c

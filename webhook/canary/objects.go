@@ -24,10 +24,15 @@ type Kind struct {
 	spec    map[string]any
 }
 
+// movable reports whether the kind may be served by an aggregated API server in place of a CRD.
+func (k Kind) movable() bool {
+	return k.Group == object.GroupStorage || k.Group == object.GroupKubescape
+}
+
 // Kinds are all guarded kinds. What a canary holds is well-formed and passes the schema, and would do
 // nothing if it were ever stored: it names no host, profile or key that there is.
 func Kinds() []Kind {
-	const objects, policy = "objects.hostwarrant.dev", "policy.hostwarrant.dev"
+	const objects, policy, fragments = "objects.hostwarrant.dev", "policy.hostwarrant.dev", "fragments.hostwarrant.dev"
 	named := map[string]any{"name": Account}
 	script := "#!/bin/sh\nexit 1\n"
 	return []Kind{
@@ -48,6 +53,11 @@ func Kinds() []Kind {
 		{object.GroupHostwarrant, object.KindTrustPolicy, false, policy, map[string]any{
 			"document": "version: 0\n", "signatures": []any{"-----BEGIN SSH SIGNATURE-----\nnone\n-----END SSH SIGNATURE-----\n"},
 		}},
+		// No pod has a label that names it, and it allows nothing; no rule, no binding of one.
+		{object.GroupStorage, object.KindContainerProfile, true, fragments, map[string]any{}},
+		{object.GroupStorage, object.KindSeccompProfile, true, fragments, map[string]any{}},
+		{object.GroupKubescape, object.KindRules, true, fragments, map[string]any{"rules": []any{}}},
+		{object.GroupKubescape, object.KindRuleBinding, false, fragments, map[string]any{"rules": []any{}}},
 	}
 }
 

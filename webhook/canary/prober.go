@@ -81,6 +81,11 @@ func (p *Prober) Probe(ctx context.Context) ([]Outcome, error) {
 		return nil, err
 	}
 	var all []Outcome
+	kinds, elsewhere, err := p.homes(ctx, kinds)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, elsewhere...)
 	for _, endpoint := range endpoints {
 		sender, err := p.sender(endpoint, token)
 		if err != nil {

@@ -23,6 +23,7 @@ type Report struct {
 	Signers    int        `json:"signers"`
 	Revoked    int        `json:"revokedSigners"`
 	Exceptions Exceptions `json:"exceptions"`
+	Fragments  Fragments  `json:"fragments"`
 	// NotReady says why nothing but refusals can be decided, "" where something can.
 	NotReady    string           `json:"notReady,omitempty"`
 	Anchor      AnchorInfo       `json:"anchor"`
@@ -30,6 +31,23 @@ type Report struct {
 	LastRefusal *inforce.Refusal `json:"lastRefusal,omitempty"`
 	// Snapshot tells what else decisions are made by, by kind. The program fills it in.
 	Snapshot any `json:"snapshot,omitempty"`
+}
+
+// Fragments counts what a policy says of fragments and rules. A sort without classes is not judged.
+type Fragments struct {
+	Classes        int `json:"fragmentClasses"`
+	RuleClasses    int `json:"ruleClasses"`
+	BindingClasses int `json:"bindingClasses"`
+	Bundles        int `json:"bundles"`
+	Learners       int `json:"learners"`
+	Revoked        int `json:"revokedSigners"`
+}
+
+func fragments(p *trustpolicy.Policy) Fragments {
+	return Fragments{
+		Classes: len(p.FragmentClasses), RuleClasses: len(p.RuleClasses), BindingClasses: len(p.BindingClasses),
+		Bundles: len(p.Bundles), Learners: len(p.Learners), Revoked: len(p.RevokedFragmentSigners),
+	}
 }
 
 // Exceptions counts the entries of a policy that let something through until a date which is ahead.
@@ -98,7 +116,7 @@ func (h *Holder) Report(now time.Time) Report {
 	}
 	r.InForce = r.NotReady == ""
 	r.Digest, r.Mode, r.Version, r.RootVersion = p.Digest, string(p.Mode(now)), p.Version, p.RootVersion
-	r.Issued, r.Expires, r.Exceptions = &p.Issued, &p.Expires, exceptions(p, now)
+	r.Issued, r.Expires, r.Exceptions, r.Fragments = &p.Issued, &p.Expires, exceptions(p, now), fragments(p)
 	if p.Mode(now) == trustpolicy.Warn {
 		until := p.WarnUntil()
 		r.WarnUntil = &until

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -39,5 +40,25 @@ joinProfiles:`), f.root), decision.Verified)
 	}
 	if r.Mode != "enforce" || r.WarnUntil != nil {
 		t.Errorf("mode %q until %v", r.Mode, r.WarnUntil)
+	}
+}
+
+// What a policy says of fragments is counted; which keys it names is not told.
+func TestPolicyzCountsClasses(t *testing.T) {
+	f := newFixture(t)
+	key := "key:" + strings.Repeat("ab", 32)
+	f.offer(t, "cluster", f.object(t, f.document("joinProfiles:", `fragmentClasses: {base: {signers: ["`+key+`"], allowedSpecPaths: [execs]}, overlay: {signers: ["`+key+`"], allowedSpecPaths: [execs]}}
+ruleClasses: {base: {signers: ["`+key+`"], allowedRuleIDs: ["*"]}}
+learners: ["system:serviceaccount:kubescape:node-agent"]
+bundles: {redis: {required: [{class: base, name: redis-base}]}}
+revoked: {fragmentSigners: ["`+key+`"]}
+joinProfiles:`), f.root), decision.Verified)
+	r := f.holder.Report(testkit.Now())
+	if diff := cmp.Diff(Fragments{Classes: 2, RuleClasses: 1, Bundles: 1, Learners: 1, Revoked: 1}, r.Fragments); diff != "" {
+		t.Error(diff)
+	}
+	text, err := json.Marshal(r)
+	if err != nil || strings.Contains(string(text), key) || strings.Contains(string(text), "node-agent") {
+		t.Errorf("%s, %v", text, err)
 	}
 }
