@@ -13,8 +13,8 @@ func (c *cli) rootCommand() *cobra.Command {
 		Version: programVersion(),
 		Use:     "hostwarrant",
 		Short:   "Sign what runs on pool hosts, and check it offline",
-		Long: `hostwarrant signs the phase scripts of SSHJoinProfiles and the trust policy that says who may sign,
-and says offline what the cluster would say about an object.
+		Long: `hostwarrant signs the phase scripts of SSHJoinProfiles, parts of runtime profiles, and the trust policy that says who
+may sign, and says offline what the cluster would say about an object.
 
 It never touches the network, but for host check --ssh. Data goes to stdout, messages to stderr. Formats are explained by "help TOPIC".
 Exit status: 0 done or verified, 1 refused, 2 wrong usage, 3 could not decide (I/O, key, nothing to verify).
