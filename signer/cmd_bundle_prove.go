@@ -156,8 +156,8 @@ func (c *cli) leafOf(path string) (bundle.Leaf, error) {
 	if err != nil {
 		return bundle.Leaf{}, refused(path, err)
 	}
-	// check: Tampered,Unsigned: anybody can write a fragment that says it is the one with this digest
 	f, err := fragment.Verify(carrier)
+	// check: Tampered,Unsigned: anybody can write a fragment that says it is the one with this digest
 	if err != nil {
 		return bundle.Leaf{}, refused(path, err)
 	}
