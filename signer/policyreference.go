@@ -52,7 +52,7 @@ func (c *cli) referencePolicy(data []byte, a verify.Anchor) (*trustpolicy.Policy
 	}
 	root, err := onlyRoot(a)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--root: %w", err)
 	}
 	if err := f.Verify(root); err != nil {
 		return nil, err
