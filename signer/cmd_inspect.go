@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
@@ -27,7 +28,8 @@ func (c *cli) inspectCommand() *cobra.Command {
 		Use:   "inspect PATH",
 		Short: "Show signers, digests and expiry, without judging",
 		Long: `inspect shows who claims to have signed what: for each phase the SHA-256 of the script, and for each signature the
-key, its namespace, and whether it covers the script as it stands; for a trust policy its version, term and signers.
+key, its namespace, and whether it covers the script as it stands; for a trust policy its version, term and signers; for a
+fragment what was signed: class, bundle, version, signer, digest, and which parts of a profile, or which rules, it sets.
 The content digest is what a waiver of a trust policy names, the profile digest what a reset names.
 
 It trusts nothing and refuses nothing: "covers: yes" says that some key signed these bytes, not that it may.`,
@@ -255,6 +257,8 @@ func describeObject(f finding, o manifest.Object) finding {
 			return f
 		}
 		return describePolicy(f, t)
+	case fragment.KindContainerProfile, fragment.KindRules, fragment.KindRuleBinding, fragment.KindSeccompProfile:
+		return describeFragment(f, raw)
 	}
 	return f
 }

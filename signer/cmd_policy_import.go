@@ -2,9 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/fragment/policyfile"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
@@ -103,12 +101,8 @@ func isDemoKey(key ssh.PublicKey) bool {
 	if err != nil {
 		return false
 	}
-	der, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		return false
-	}
-	digest := sha256.Sum256(der)
-	return "key:"+hex.EncodeToString(digest[:]) == demoKey
+	print, err := fragment.Fingerprint(public)
+	return err == nil && print == demoKey
 }
 
 // checkPolicyFile verifies a file with the root of --root, if there is one.
@@ -121,19 +115,14 @@ func (c *cli) checkPolicyFile(path string, f *policyfile.File, root string) erro
 	if err != nil {
 		return err
 	}
-	if len(anchor.Roots.Keys) != 1 {
-		return undecided(fmt.Errorf("--root %s holds %d keys; this format has one root", root, len(anchor.Roots.Keys)))
-	}
-	key, err := ecdsaKey(anchor.Roots.Keys[0])
+	key, err := onlyRoot(anchor)
 	if err != nil {
 		return undecided(fmt.Errorf("--root %s: %w", root, err))
 	}
 	if err := f.Verify(key); err != nil {
 		return refused(path, err)
 	}
-	if isDemoKey(anchor.Roots.Keys[0]) {
-		c.say("warning", "the file is signed by kubescape's published demo root: everybody could have signed it")
-	}
+	c.warnOfDemoRoot(anchor)
 	return nil
 }
 
@@ -166,21 +155,37 @@ func (c *cli) importDocument(p policyfile.Policy, o importOptions) ([]byte, erro
 		version = p.PolicyVersion
 	}
 	issued := c.now().UTC().Truncate(time.Second)
+	for _, name := range sortedKeys(p.RuleClasses) {
+		c.say("note", "ruleClasses.%s: rules that are switched off are refused; set mayDisable: true to allow them", shown(name))
+	}
+	return documentOf(p, documentTerms{version: version, clusters: clusters, issued: issued, expires: issued.Add(term), mode: mode}), nil
+}
+
+// documentTerms are what a policy document says and the other format does not.
+type documentTerms struct {
+	version         int64
+	clusters        string // as clusterMap writes them
+	issued, expires time.Time
+	mode            trustpolicy.Mode
+	mayDisable      bool
+}
+
+// documentOf writes the classes of a policy as a document.
+func documentOf(p policyfile.Policy, t documentTerms) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "version: %d\nclusters: %s\nissued: %s\nexpires: %s\nmode: %s\n", version, clusters, documentTime(issued), documentTime(issued.Add(term)), mode)
-	if mode == trustpolicy.Warn {
-		fmt.Fprintf(&b, "warnUntil: %s\n", documentTime(issued.AddDate(0, 0, 30)))
+	fmt.Fprintf(&b, "version: %d\nclusters: %s\nissued: %s\nexpires: %s\nmode: %s\n", t.version, t.clusters, documentTime(t.issued), documentTime(t.expires), t.mode)
+	if t.mode == trustpolicy.Warn {
+		fmt.Fprintf(&b, "warnUntil: %s\n", documentTime(t.issued.AddDate(0, 0, 30)))
 	}
 	b.WriteString("rootVersion: 1\njoinProfiles:\n  requireWarrant: true\n  signers: []\n")
-	writeClasses(&b, "fragmentClasses", p.Classes)
-	writeClasses(&b, "ruleClasses", p.RuleClasses)
-	writeClasses(&b, "bindingClasses", p.BindingClasses)
-	for _, name := range sortedKeys(p.RuleClasses) {
-		if name != "base" {
-			c.say("note", "ruleClasses.%s: its rules may no longer switch others off; set mayDisable: true to allow it", shown(name))
-		}
+	writeClasses(&b, "fragmentClasses", p.Classes, "")
+	more := ""
+	if t.mayDisable {
+		more = "mayDisable: true"
 	}
-	return b.Bytes(), nil
+	writeClasses(&b, "ruleClasses", p.RuleClasses, more)
+	writeClasses(&b, "bindingClasses", p.BindingClasses, "")
+	return b.Bytes()
 }
 
 // checkClusters wants ids that a policy can name.
@@ -218,14 +223,14 @@ func parseTerm(text string) (time.Duration, error) {
 	return time.Duration(n) * 24 * time.Hour, nil
 }
 
-// writeClasses writes one class a line; null lists are left out.
-func writeClasses[V any](b *bytes.Buffer, field string, classes map[string]V) {
+// writeClasses writes one class a line, each with one more field; null lists are left out.
+func writeClasses[V any](b *bytes.Buffer, field string, classes map[string]V, more string) {
 	if len(classes) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "%s:\n", field)
 	for _, name := range sortedKeys(classes) {
-		fmt.Fprintf(b, "  %s: %s\n", quoted(name), flow(classes[name]))
+		fmt.Fprintf(b, "  %s: %s\n", quoted(name), flow(classes[name], more))
 	}
 }
 
@@ -237,22 +242,21 @@ func quoted(v any) string {
 	return string(text)
 }
 
-// flow writes the fields of a class that are given.
-func flow(class any) string {
+// flow writes the fields of a class that are given, and one more.
+func flow(class any, more string) string {
 	raw := []byte(quoted(class))
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return "{}"
 	}
-	var b bytes.Buffer
-	b.WriteString("{")
+	var parts []string
 	for _, name := range []string{"signers", "allowedSpecPaths", "allowedRuleIDs"} {
 		if value, given := fields[name]; given && string(value) != "null" {
-			if b.Len() > 1 {
-				b.WriteString(", ")
-			}
-			fmt.Fprintf(&b, "%s: %s", name, value)
+			parts = append(parts, fmt.Sprintf("%s: %s", name, value))
 		}
 	}
-	return b.String() + "}"
+	if more != "" {
+		parts = append(parts, more)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
 }

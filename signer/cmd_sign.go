@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -19,11 +20,12 @@ import (
 // signOptions are the flags of sign.
 type signOptions struct {
 	keys                         []string
-	out                          string
+	out, version                 string
 	inPlace, add, replace, force bool
 	fixCRLF                      bool
 	terms                        termFlags
 	dir                          dirOptions
+	fragment                     fragmentTerms
 	judge                        judgeFlags
 }
 
@@ -31,10 +33,12 @@ func (c *cli) signCommand() *cobra.Command {
 	var o signOptions
 	cmd := &cobra.Command{
 		Use:   "sign PATH...",
-		Short: "Sign the phase scripts of SSHJoinProfiles",
-		Long: `sign writes into every phase script what it is for (its warrant), signs it in the namespace kpssh, and prints the
-signed text. Only the bytes of warrants, signatures and spec.version change: comments, order and style stay. Before
-anything is written, the output is read again as the API server would read it, and every signature is verified.
+		Short: "Sign phase scripts and fragments, by kind",
+		Long: `sign writes into every phase script of an SSHJoinProfile what it is for (its warrant), signs it in the namespace kpssh,
+and prints the signed text. A fragment (ContainerProfile, Rules, RuntimeRuleAlertBinding, SeccompProfile) it signs as
+kubescape's tools do. Only the bytes of warrants, signatures, versions and the labels below change: comments, order and
+style stay. Before anything is written, the output is read again as the API server would read it, and every signature
+is verified.
 
 PATH is a YAML or JSON file, "-" for stdin, or a directory of install.sh, join.sh, leave.sh and uninstall.sh: then
 the warrant is written into the scripts, <phase>.sh.sig beside each, and an SSHJoinProfile is printed.
@@ -49,14 +53,18 @@ but signatures, and fails where an earlier one does not cover the script. --repl
 With --policy and --root the result is judged as "hostwarrant verify" would; signatures that are still missing are
 named, anything else is refused before it is written.
 
---key takes an OpenSSH private key (a passphrase is asked on the terminal), a cosign.key, or the .pub file of a key
-that ssh-agent holds, which is how FIDO2 and PKCS#11 tokens are used. It may be repeated.
+A fragment has one signature, by an ECDSA P-256 key. --class, --bundle and --version write what is signed with it into
+its labels. With --embed-content=false it must be stored exactly as it stands. See "hostwarrant help fragments".
 
-Exit status: 0 signed, 1 refused (a template, a NUL, a warrant that contradicts itself), 2 wrong usage, 3 I/O or a
-key that cannot be used.`,
+--key takes an OpenSSH private key (a passphrase is asked on the terminal), a PEM private key, a cosign.key, or the .pub
+file of a key that ssh-agent holds, which is how FIDO2 and PKCS#11 tokens are used. It may be repeated.
+
+Exit status: 0 signed, 1 refused (a template, a NUL, a warrant that contradicts itself, an unknown field), 2 wrong usage,
+3 I/O or a key that cannot be used.`,
 		Example: `  hostwarrant sign -i profile.yaml --key keys/signer --serial 42 --target "class bm-amd64"
   hostwarrant sign -i profile.yaml --key ~/.ssh/id_ed25519_sk.pub --add
-  hostwarrant sign scripts/ --key keys/signer --profile tls-bootstrap --serial 42 --target any -o profile.yaml`,
+  hostwarrant sign scripts/ --key keys/signer --profile tls-bootstrap --serial 42 --target any -o profile.yaml
+  hostwarrant sign -i fragment.yaml --key vendor.key --class base --bundle redis --version 3`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, paths []string) error { return c.sign(paths, o) },
 	}
@@ -69,7 +77,10 @@ key that cannot be used.`,
 	f.BoolVar(&o.replace, "replace", false, "drop the signatures of other keys")
 	f.BoolVar(&o.fixCRLF, "fix-crlf", false, "make LF line ends of CR LF before signing")
 	f.StringVar(&o.dir.profile, "profile", "", "profile name for a directory (default: warrant.yaml's, or the directory's own name)")
-	f.StringVar(&o.dir.version, "version", "", "spec.version for a directory without warrants (default 1)")
+	f.StringVar(&o.version, "version", "", "version of a fragment; spec.version for a directory without warrants (default 1)")
+	f.StringVar(&o.fragment.class, "class", "", "class to write into a fragment")
+	f.StringVar(&o.fragment.bundle, "bundle", "", "bundle to write into a fragment")
+	f.BoolVar(&o.fragment.embed, "embed-content", true, "embed what is signed of a fragment, so that the signature outlives what storage does to it")
 	o.terms.add(f)
 	o.judge.optional(cmd)
 	required(cmd, "key")
@@ -92,8 +103,9 @@ func (o signOptions) check(paths []string) error {
 		return usage("--add and --replace exclude each other")
 	case o.add && (o.fixCRLF || o.terms.over(terms{}).given() || o.terms.file != ""):
 		return usage("--add changes nothing but signatures: leave out what states a warrant")
-	case o.dir.version != "" && !profileVersion.MatchString(o.dir.version):
-		return usage("%.80q cannot be a version: 1 to 63 of A-Z, a-z, 0-9, ., _ and -", o.dir.version)
+	}
+	if err := o.checkTexts(); err != nil {
+		return err
 	}
 	if err := outputFile(o.out); err != nil {
 		return err
@@ -104,6 +116,40 @@ func (o signOptions) check(paths []string) error {
 		}
 	}
 	return o.judge.check()
+}
+
+// labelValue is what a label may hold (Kubernetes, syntax and character set of labels).
+var labelValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+
+func (o signOptions) checkTexts() error {
+	if o.version != "" && !profileVersion.MatchString(o.version) {
+		return usage("%.80q cannot be a version: 1 to 63 of A-Z, a-z, 0-9, ., _ and -", o.version)
+	}
+	for flag, text := range map[string]string{"class": o.fragment.class, "bundle": o.fragment.bundle} {
+		if o.terms.flags.Changed(flag) && !labelValue.MatchString(text) {
+			return usage("--%s is a label value, not %.80q", flag, text)
+		}
+	}
+	return nil
+}
+
+// fragmentFlag is a flag that was given and is for fragments alone, "" where none was.
+func (o signOptions) fragmentFlag() string {
+	return o.given("class", "bundle", "embed-content", "version")
+}
+
+// scriptFlag is a flag that was given and is for phase scripts alone, "" where none was.
+func (o signOptions) scriptFlag() string {
+	return o.given("add", "replace", "fix-crlf", "profile", "warrant", "serial", "valid-for", "not-before", "target", "param")
+}
+
+func (o signOptions) given(flags ...string) string {
+	for _, flag := range flags {
+		if o.terms.flags.Changed(flag) {
+			return flag
+		}
+	}
+	return ""
 }
 
 func (o signOptions) othersMode() othersMode {
@@ -132,7 +178,7 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	given, err := o.given()
+	given, err := o.givenTerms()
 	if err != nil {
 		return err
 	}
@@ -144,7 +190,8 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 	var all []signed
 	var advice []string
 	for _, path := range paths {
-		s := &signing{c: c, keys: keys, terms: o.terms.over(given), termsFile: o.terms.file, others: o.othersMode(), fixCRLF: o.fixCRLF, judge: j}
+		s := &signing{c: c, keys: keys, terms: o.terms.over(given), termsFile: o.terms.file, others: o.othersMode(), fixCRLF: o.fixCRLF, judge: j, fragment: o.fragment}
+		s.fragment.version, s.fragment.key, s.fragment.flag, s.scriptFlag = o.version, o.keys[0], o.fragmentFlag(), o.scriptFlag()
 		one, err := s.path(path, o)
 		if err != nil {
 			return err
@@ -161,8 +208,8 @@ func (c *cli) sign(paths []string, o signOptions) (err error) {
 	return nil
 }
 
-// given are the terms of --warrant.
-func (o signOptions) given() (terms, error) {
+// givenTerms are those of --warrant.
+func (o signOptions) givenTerms() (terms, error) {
 	if o.terms.file == "" {
 		return terms{}, nil
 	}
@@ -227,18 +274,21 @@ func (s *signing) path(path string, o signOptions) (signed, error) {
 			if o.inPlace {
 				return signed{}, usage("-i edits files; %s is a directory, whose signatures are always written beside the scripts", path)
 			}
+			if flag := o.given("class", "bundle", "embed-content"); flag != "" {
+				return signed{}, usage("--%s is for fragments, and %s is a directory of phase scripts: give the files", flag, path)
+			}
 			text, files, err := s.directory(path, o)
 			return signed{text, files}, err
 		}
 	}
 	if o.dir != (dirOptions{}) {
-		return signed{}, usage("--profile and --version are for directories; in %s the object says both", path)
+		return signed{}, usage("--profile is for directories; in %s the object says it", path)
 	}
 	data, err := s.c.read(path)
 	if err != nil {
 		return signed{}, undecided(err)
 	}
-	text, err := s.file(path, data)
+	text, err := s.signText(path, data)
 	if err != nil || !o.inPlace {
 		return signed{text: text}, err
 	}

@@ -4,11 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
+
+// policyFiles are the forms in which --policy takes a trust policy.
+const policyFiles = "TrustPolicy object, its document with signatures in FILE.sig, or kubescape's trust-policy.signed.json"
 
 func (c *cli) verifyCommand() *cobra.Command {
 	var t trust
@@ -17,10 +21,10 @@ func (c *cli) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
 		Short: "Say what the cluster would say about objects in files",
-		Long: `verify judges SSHJoinProfile, SSHHost, SSHNodeClass, HostRun and TrustPolicy objects by a signed trust policy, with
-the cluster's own rules and words: what stands behind "denied the request: " when kubectl apply is refused is what verify
+		Long: `verify judges SSHJoinProfile, SSHHost, SSHNodeClass, HostRun and TrustPolicy objects, and fragments (ContainerProfile, Rules,
+RuntimeRuleAlertBinding, SeccompProfile), by a signed trust policy, with the cluster's own rules and words: what stands behind "denied the request: " when kubectl apply is refused is what verify
 prints. Each object is judged beside the others that are given: give a node class with its profile, a run with its host.
-What only the cluster knows, its ledger of serials and its nodes, is not asked here.
+What only the cluster knows, its ledger and its nodes, is not asked here.
 
 What a waiver, an unguarded profile or a raw host of the policy excuses is "excused", with a warning that says until when.
 
@@ -36,7 +40,8 @@ Where bytes were changed, put the signed source beside what a tool made of it: t
 Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, or it could not be decided.`,
 		Example: `  hostwarrant verify profile.yaml --policy keys/trust-policy.yaml --root keys/root.pub
   helm template chart | hostwarrant verify - scripts/ --policy policy.yaml --root root.pub
-  kubectl get sshjoinprofiles -o yaml | hostwarrant verify - --policy policy.yaml --root root.pub --cluster prod-1 -o json`,
+  kubectl get sshjoinprofiles -o yaml | hostwarrant verify - --policy policy.yaml --root root.pub --cluster prod-1 -o json
+  hostwarrant verify fragments/ --policy trust-policy.signed.json --root root.pub`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, paths []string) error {
 			if !slices.Contains([]string{"text", "json", "sarif"}, format) {
@@ -55,7 +60,7 @@ Exit status: 0 all verified, 1 any refused, 2 wrong usage, 3 nothing to verify, 
 		},
 	}
 	t.flags(cmd)
-	cmd.Flags().StringVar(&policy, "policy", "", "TrustPolicy object, or its document with signatures in FILE.sig (required)")
+	cmd.Flags().StringVar(&policy, "policy", "", policyFiles+" (required)")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, json or sarif")
 	cmd.Flags().StringVar(&profile, "profile", "", "profile name of a directory of scripts (default: the directory's own name)")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of objects that name none, as in kubectl")
@@ -89,7 +94,7 @@ func (c *cli) verify(j *judge, paths []string, format string) error {
 			return &failure{code: exitRefused}
 		}
 	}
-	return held.missing(paths, "verify", "give files or directories that hold SSHJoinProfile, SSHHost, SSHNodeClass, HostRun or TrustPolicy objects, or phase scripts")
+	return held.missing(paths, "verify", "give files or directories that hold "+strings.Join(guardedKinds(), ", ")+" objects, or phase scripts")
 }
 
 // row is a verdict in JSON (docs/cli.md).

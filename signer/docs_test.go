@@ -139,6 +139,42 @@ func TestTheInstallPagesCommandsRun(t *testing.T) {
 	}
 }
 
+// The page on fragments runs as it stands there, from the first key to the policy of another tool.
+func TestTheFragmentsPagesCommandsRun(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "fragments.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []string
+	for _, part := range strings.Split(string(text), "\n```sh\n")[1:] {
+		block, _, closed := strings.Cut(part, "\n```\n")
+		if !closed {
+			t.Fatal("a block of commands does not end")
+		}
+		commands = append(commands, block)
+	}
+	cmd := exec.CommandContext(t.Context(), testkit.Tool(t, "bash"), "-euo", "pipefail", "-c", strings.Join(commands, "\n"))
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "PATH="+programDir(t)+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, says := range []string{
+		"  class: base\n",
+		"redis-base.yaml: verified: ContainerProfile/redis-base: Verified: class base of the bundle redis, version 1",
+		"bundle default/redis: taken\n",
+		"  out  redis-ops: SignerScope: ",
+		"~ member overlay/redis-ops version 1 is now 2\n",
+		`+ execs {"args":["/usr/bin/redis-cli","ping"],"path":"/usr/bin/redis-check-aof"}`,
+		"redis-ops.yaml: overlay/redis-ops version 1 is under the root ",
+	} {
+		if !strings.Contains(string(out), says) {
+			t.Errorf("want %q in\n%s", says, out)
+		}
+	}
+}
+
 // programDir holds this test binary under the program's name; TestMain then runs main.
 func programDir(t *testing.T) string {
 	t.Helper()

@@ -39,6 +39,9 @@ type signing struct {
 	// termsFile is the file that terms were read from, "" where there is none.
 	termsFile string
 	judge     *judge // nil where no policy is given
+	fragment  fragmentTerms
+	// scriptFlag is a flag that was given and is for phase scripts alone, "" where none was.
+	scriptFlag string
 
 	stale   bool     // an earlier signature was of other bytes
 	subject string   // what is being signed, for messages

@@ -50,6 +50,9 @@ func (j *judge) input(in input) []verdict {
 		v.Decision.Hint = "hostwarrant statement verify FILE --root ROOTS"
 		return []verdict{v}
 	}
+	if isConfigFile(in.data) {
+		return []verdict{j.config(in)}
+	}
 	f, err := manifest.Read(in.data)
 	if err != nil {
 		return []verdict{inFile(in, err)}
@@ -118,8 +121,10 @@ func (j *judge) object(o manifest.Object) (verdict, bool) {
 	if err != nil {
 		return unreadable(meta, err), true
 	}
-	v := verdict{Line: o.Node.Line, node: o.Node}
-	v.Decision, v.profile = j.raw(meta, raw)
+	v := verdict{Line: o.Node.Line}
+	if v.Decision, v.profile = j.raw(meta, raw); v.profile != nil {
+		v.node = o.Node
+	}
 	return v, true
 }
 

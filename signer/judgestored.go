@@ -30,7 +30,7 @@ func (j *judge) stored(inputs []input) *verify.Held {
 			continue
 		}
 		for _, o := range objects {
-			if !isGuarded(o) || o.Node.Check() != nil {
+			if !isGuarded(o) || isFragment(o) || o.Node.Check() != nil {
 				continue
 			}
 			if raw, err := o.Node.JSON(); err == nil {

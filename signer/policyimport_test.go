@@ -100,7 +100,7 @@ revoked: {fragmentSigners: ["key:` + gone + `"]}
 	if r.code != exitDone || !strings.Contains(r.out, "version: 3\n") || !strings.Contains(r.out, `expires: "2026-12-30T12:00:00Z"`) {
 		t.Fatalf("exit %d, %s%s", r.code, r.out, r.err)
 	}
-	if !strings.Contains(r.err, "ruleClasses.overlay: its rules may no longer switch others off") {
+	if !strings.Contains(r.err, "ruleClasses.overlay: rules that are switched off are refused") {
 		t.Errorf("stderr: %s", r.err)
 	}
 	r = w.hostwarrant("policy", "import", exported, "--cluster", "prod-1=https://10.0.0.5:6443", "--mode", "warn", "--version", "9")

@@ -164,7 +164,14 @@ func onlyPolicy(f *manifest.File) (int, manifest.Object, error) {
 // snapshot loads the policy that objects are judged by. An expired one is no error here: the engine
 // then refuses every object with PolicyExpired, as the cluster would.
 func (c *cli) snapshot(path string, a verify.Anchor) (verify.Snapshot, error) {
-	t, err := c.readPolicy(path)
+	data, err := c.read(path)
+	if err != nil {
+		return verify.Snapshot{}, undecided(err)
+	}
+	if isPolicyFile(data) {
+		return c.referenceSnapshot(path, data, a)
+	}
+	t, err := c.readPolicyBytes(path, data)
 	if err != nil {
 		return verify.Snapshot{}, err
 	}

@@ -13,8 +13,8 @@ func (c *cli) rootCommand() *cobra.Command {
 		Version: programVersion(),
 		Use:     "hostwarrant",
 		Short:   "Sign what runs on pool hosts, and check it offline",
-		Long: `hostwarrant signs the phase scripts of SSHJoinProfiles and the trust policy that says who may sign,
-and says offline what the cluster would say about an object.
+		Long: `hostwarrant signs the phase scripts of SSHJoinProfiles, parts of runtime profiles, and the trust policy that says who
+may sign, and says offline what the cluster would say about an object.
 
 It never touches the network, but for host check --ssh. Data goes to stdout, messages to stderr. Formats are explained by "help TOPIC".
 Exit status: 0 done or verified, 1 refused, 2 wrong usage, 3 could not decide (I/O, key, nothing to verify).
@@ -30,7 +30,7 @@ Topics of help: ` + wrap(strings.Join(topicNames(topics), ", "), "", 100) + ".",
 	}
 	root.AddCommand(
 		c.initCommand(), c.signCommand(), c.verifyCommand(), c.inspectCommand(),
-		c.lintCommand(), c.policyCommand(), c.statementCommand(), c.hostCommand(), c.sigCommand(), c.versionCommand(),
+		c.lintCommand(), c.bundleCommand(), c.keypairCommand(), c.policyCommand(), c.statementCommand(), c.hostCommand(), c.sigCommand(), c.versionCommand(),
 	)
 	root.Flags().Bool("version", false, "print the version, as the version command does")
 	root.SetVersionTemplate(versionText())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -14,7 +15,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
 )
 
-// file signs every SSHJoinProfile of a text and gives the new text.
+// file signs what can be signed of a text, and gives the new text.
 func (s *signing) file(path string, data []byte) ([]byte, error) {
 	f, err := manifest.Read(data)
 	if err != nil {
@@ -24,21 +25,66 @@ func (s *signing) file(path string, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, refused(path, malformedAt(err))
 	}
+	if err := s.suits(path, objects); err != nil {
+		return nil, err
+	}
+	f, drafts, err := s.profiles(path, f, objects)
+	if err != nil {
+		return nil, err
+	}
+	f, fragments, err := s.fragments(path, f)
+	if err != nil {
+		return nil, err
+	}
+	return f.Data, s.check(path, f, len(objects), drafts, fragments)
+}
+
+// suits names what is not signed, and refuses flags that nothing in the file is for.
+func (s *signing) suits(path string, objects []manifest.Object) error {
+	profiles, fragments := 0, 0
+	for _, object := range objects {
+		switch {
+		case isProfile(object):
+			profiles++
+		case isFragment(object):
+			fragments++
+		default:
+			s.c.say("note", "%s: %s is not signed: %s are", place(path, object.Where), objectName(object), signedKinds)
+		}
+	}
+	switch {
+	case profiles+fragments == 0:
+		return undecided(fmt.Errorf("%s: there is nothing to sign: no %s", path, signedKinds))
+	case fragments == 0 && s.fragment.flag != "":
+		return usage("--%s is for fragments, and %s holds none", s.fragment.flag, path)
+	case profiles == 0 && s.scriptFlag != "":
+		return usage("--%s is for phase scripts, and %s holds none", s.scriptFlag, path)
+	case fragments > 0 && s.fragment.version != "" && !wholeNumber.MatchString(s.fragment.version):
+		return usage("--version of a fragment is a whole number, not %.80q", s.fragment.version)
+	}
+	return nil
+}
+
+var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,18})$`)
+
+const signedKinds = "SSHJoinProfile, ContainerProfile, Rules, RuntimeRuleAlertBinding, SeccompProfile"
+
+func isProfile(o manifest.Object) bool { return o.Kind == object.KindJoinProfile && isGuarded(o) }
+
+// profiles signs every SSHJoinProfile of a file.
+func (s *signing) profiles(path string, f *manifest.File, objects []manifest.Object) (*manifest.File, map[int]*draft, error) {
 	drafts := map[int]*draft{}
 	for i, o := range objects {
-		if o.Kind != object.KindJoinProfile || !isGuarded(o) {
-			s.c.say("note", "%s: %s is not signed: only SSHJoinProfile holds phase scripts", place(path, o.Where), objectName(o))
+		if !isProfile(o) {
 			continue
 		}
 		s.subject = place(path, o.Where) + ": " + objectName(o)
+		var err error
 		if f, drafts[i], err = s.object(f, i, o); err != nil {
-			return nil, inContext(s.subject, err)
+			return nil, nil, inContext(s.subject, err)
 		}
 	}
-	if len(drafts) == 0 {
-		return nil, undecided(fmt.Errorf("%s: there is no SSHJoinProfile to sign", path))
-	}
-	return f.Data, s.check(path, f, len(objects), drafts)
+	return f, drafts, nil
 }
 
 // inContext keeps a mistake in usage what it is, and makes a refusal of everything else.
@@ -129,7 +175,7 @@ func parseProfile(o manifest.Object) (*object.JoinProfile, error) {
 }
 
 // check reads the output as the API server would and verifies every signature in it.
-func (s *signing) check(path string, f *manifest.File, count int, drafts map[int]*draft) error {
+func (s *signing) check(path string, f *manifest.File, count int, drafts map[int]*draft, fragments map[int]*fragmentDraft) error {
 	again, err := manifest.Read(f.Data)
 	if err != nil {
 		return undecided(fmt.Errorf("%s: reading the output again: %v", path, err))
@@ -141,6 +187,12 @@ func (s *signing) check(path string, f *manifest.File, count int, drafts map[int
 	for _, i := range slices.Sorted(maps.Keys(drafts)) {
 		s.subject = place(path, objects[i].Where) + ": " + objectName(objects[i])
 		if err := s.checkObject(objects[i], drafts[i]); err != nil {
+			return refused(s.subject, err)
+		}
+	}
+	for _, i := range slices.Sorted(maps.Keys(fragments)) {
+		s.subject = place(path, objects[i].Where) + ": " + objectName(objects[i])
+		if err := s.checkFragment(objects[i], fragments[i]); err != nil {
 			return refused(s.subject, err)
 		}
 	}

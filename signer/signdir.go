@@ -20,7 +20,7 @@ import (
 )
 
 // dirOptions name the profile that a directory becomes.
-type dirOptions struct{ profile, version string }
+type dirOptions struct{ profile string }
 
 // dns1123 is what metadata.name of a cluster-scoped object may be (RFC 1123, as Kubernetes has it).
 var dns1123 = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
@@ -51,7 +51,7 @@ func (s *signing) directory(dir string, o signOptions) ([]byte, []output.Change,
 	}
 	d := read.draft(name)
 	s.subject = dir + ": " + object.KindJoinProfile + "/" + name
-	if err := s.signDraft(d, read, o.dir.version); err != nil {
+	if err := s.signDraft(d, read, o.version); err != nil {
 		return nil, nil, inContext(s.subject, err)
 	}
 	profile, err := s.profile(d)

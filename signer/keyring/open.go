@@ -31,6 +31,10 @@ func (s Source) openSSH(f *keyFile, block *pem.Block) (any, error) {
 		return key, nil
 	}
 	if _, missing := errors.AsType[*ssh.PassphraseMissingError](err); !missing {
+		// check: KeyTypeRefused: a curve that no verifier knows; what is damaged is another matter
+		if onUnknownCurve(block) {
+			return nil, f.unknownCurve()
+		}
 		return nil, f.damaged()
 	}
 	pass, err := s.ask(f.path)

@@ -91,11 +91,7 @@ func (f *File) expected(target Object, change func(*Node)) string {
 	docs := make([]*Node, len(f.Docs))
 	copy(docs, f.Docs)
 	docs[target.doc] = clone(docs[target.doc])
-	n := docs[target.doc]
-	for _, i := range target.items {
-		n = n.Get("items").Items[i]
-	}
-	change(n)
+	change(target.in(docs))
 	return dumpAll(docs)
 }
 
