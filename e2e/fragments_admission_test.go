@@ -5,7 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -122,7 +121,7 @@ func (g *guild) fragmentKinds(t *testing.T) []*guardedKind {
 		}
 		return &guardedKind{
 			kind: kind, resource: resourceOf(kind), reason: "Tampered", good: good,
-			bad:   changedObject(t, good, func(o, _ object) { maps.Copy(o["spec"].(object), bad) }),
+			bad:   changedObject(t, good, func(o, _ object) { o["spec"] = bad }),
 			merge: string(encode(t, object{"spec": bad})), patch: string(encode(t, steps)),
 		}
 	}
