@@ -337,6 +337,9 @@ func TestWithoutAPolicyNothingChanges(t *testing.T) {
 			t.Errorf("%s: Assembled is %s", name, got)
 		}
 		w.wantExecs(all) // repaired all the same
+		if !slices.Contains(w.said(), "Warning ProfileBundle/redis DriftRepaired") {
+			t.Errorf("%s: nobody was told of the repair", name)
+		}
 	}
 }
 
