@@ -337,6 +337,9 @@ func TestWithoutAPolicyNothingChanges(t *testing.T) {
 			t.Errorf("%s: Assembled is %s", name, got)
 		}
 		w.wantExecs(all) // repaired all the same
+		if !slices.Contains(w.said(), "Warning ProfileBundle/redis DriftRepaired") {
+			t.Errorf("%s: nobody was told of the repair", name)
+		}
 	}
 }
 
@@ -433,5 +436,24 @@ func TestNothingIsMadeAgainInANamespaceThatGoes(t *testing.T) {
 	w.wantExecs("none")
 	if w.knows(ID{shop, redis}) {
 		t.Error("the bundle is still looked after")
+	}
+}
+
+func TestALedgerThatWasLostIsToldOfAndFilledAgain(t *testing.T) {
+	w := newWorld(t)
+	w.three()
+	w.settle()
+	w.must(w.api.DeleteAllOf(t.Context(), &v1alpha1.Ledger{}))
+	w.said()
+	w.restart()
+	w.settle()
+	w.wantAssembled(honest)
+	if got := w.said(); !slices.Equal(got, []string{"Warning ProfileBundle/redis LedgerLost"}) || len(w.Ledger.Slots(shop, redis)) != 3 {
+		t.Errorf("events %v, %d slots", got, len(w.Ledger.Slots(shop, redis)))
+	}
+	w.restart()
+	w.settle()
+	if got := w.said(); len(got) != 0 {
+		t.Errorf("events %v", got)
 	}
 }

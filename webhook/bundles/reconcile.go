@@ -60,6 +60,7 @@ func (c *Controller) lookAtBundle(ctx context.Context, s verify.Snapshot, id ID)
 	return again, err
 }
 
+// decide is one look: what is stored, what it means, and what is done about it.
 func (c *Controller) decide(ctx context.Context, s verify.Snapshot, st *state) (again bool, err error) {
 	start, id := c.Now(), st.ID
 	marks := c.Ledger.Slots(id.Namespace, id.Name)
@@ -89,15 +90,15 @@ func (c *Controller) decide(ctx context.Context, s verify.Snapshot, st *state) (
 	took := c.Now().Sub(start)
 	st.took.Store(int64(took))
 	c.Metrics.seconds.Observe(took.Seconds())
-	again = failed || r.Retry || stuck(r.fault)
+	again = failed || r.Retry || mayPass(r.fault)
 	if r.Verdict == bundle.Dissolved && r.fault == nil {
 		return again, c.dissolve(ctx, st)
 	}
 	return again, c.tell(ctx, st, &r)
 }
 
-// stuck reports whether a fault may go away by itself.
-func stuck(fault *decision.Error) bool {
+// mayPass reports whether a fault may go away though nothing that is watched changes.
+func mayPass(fault *decision.Error) bool {
 	return fault != nil && fault.Reason == decision.BytesChanged
 }
 

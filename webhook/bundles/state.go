@@ -131,6 +131,10 @@ func (c *Controller) restore(ctx context.Context, st *state) error {
 	if !st.ours {
 		return nil
 	}
+	if len(c.Ledger.Slots(st.Namespace, st.Name)) == 0 {
+		c.Events.Warning(ctx, c.about(st), "LedgerLost", "the ledger holds no version of this bundle, although it had a composite: it is filled again from what is stored; "+
+			"what was newer than that is not known any more; hint: docs/operations/bundles.md")
+	}
 	stored, err := c.composites.stored(ctx, st.ID)
 	if err != nil {
 		return fmt.Errorf("reading the composite: %w", err)

@@ -48,8 +48,7 @@ func statusOf(was v1alpha1.ProfileBundleStatus, st *state, r *result, now time.T
 		s.Composite = &v1alpha1.BundleComposite{UID: st.published.uid, Digest: v1alpha1.HexDigest(st.want.digest), Bytes: int64(st.want.bytes)}
 	}
 	if r.drift != nil {
-		s.DriftCount++
-		s.LastDrift = &v1alpha1.BundleDrift{Time: metav1.NewTime(r.drift.at), Milliseconds: r.drift.took.Milliseconds(), Manager: r.drift.manager}
+		r.drift.note(&s)
 	}
 	for _, condition := range []metav1.Condition{assembled(r), published(r), degraded(r)} {
 		condition.Message = decision.OneLine(condition.Message, maxMessage)
@@ -57,6 +56,12 @@ func statusOf(was v1alpha1.ProfileBundleStatus, st *state, r *result, now time.T
 		apimeta.SetStatusCondition(&s.Conditions, condition)
 	}
 	return s
+}
+
+// note counts a drift in a report.
+func (d *drift) note(s *v1alpha1.ProfileBundleStatus) {
+	s.DriftCount++
+	s.LastDrift = &v1alpha1.BundleDrift{Time: metav1.NewTime(d.at), Milliseconds: d.took.Milliseconds(), Manager: d.manager}
 }
 
 func members(c *bundle.Composite) []v1alpha1.BundleMember {
@@ -178,7 +183,7 @@ func degraded(r *result) metav1.Condition {
 	return c
 }
 
-// tombstoned names for people what a set no longer has.
+// names tells people of a few members.
 func names(leaves []bundle.Leaf) string {
 	const most = 5
 	text := ""

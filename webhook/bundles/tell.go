@@ -102,16 +102,21 @@ func (c *Controller) unjudged(ctx context.Context, i item, reason *decision.Erro
 		c.forget(st)
 		return nil
 	}
+	r := &result{Outcome: bundle.Outcome{Composite: st.last}}
 	if st.want != nil && !c.current(st) {
 		stored, err := c.composites.stored(ctx, st.ID)
 		if err != nil {
 			return fmt.Errorf("reading the composite: %w", err)
 		}
-		if err := c.store(ctx, st, &result{Outcome: bundle.Outcome{Composite: st.last}}, st.want, stored); err != nil {
+		if err := c.store(ctx, st, r, st.want, stored); err != nil {
 			return err
 		}
 	}
 	next := *st.report.Status.DeepCopy()
+	if r.drift != nil {
+		r.drift.note(&next)
+		c.Events.Warning(ctx, c.about(st), "DriftRepaired", r.drift.words())
+	}
 	apimeta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionAssembled, Status: metav1.ConditionUnknown, Reason: string(reason.Reason), Message: decision.OneLine(reason.Error(), maxMessage),
 		LastTransitionTime: metav1.NewTime(c.Now()),
