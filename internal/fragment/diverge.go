@@ -27,7 +27,8 @@ func pathOf(kind, field string) string {
 }
 
 // diverges names the parts of a stored spec that differ from the signed one, in the order
-// of SpecPaths. What is empty at any depth counts as absent: storage drops and adds such.
+// of SpecPaths. What is empty at any depth counts as absent, and sets have no order: storage
+// drops, adds and sorts such.
 func diverges(kind string, stored, signed json.RawMessage) []string {
 	was, is := fieldsOf(signed), fieldsOf(stored)
 	differ := map[string]bool{}
@@ -56,17 +57,17 @@ func fieldsOf(spec json.RawMessage) map[string]any {
 	if decoder.Decode(&value) != nil {
 		return nil
 	}
-	return as[map[string]any](prune(value, false))
+	return as[map[string]any](prune("", value))
 }
 
 // prune takes what is empty out of objects, at all depths, but where names are a person's own;
-// there, and in lists, what is empty stays, as nil.
-func prune(value any, named bool) any {
+// there, and in lists, what is empty stays, as nil. Name is that of the field the value stands in.
+func prune(name string, value any) any {
 	switch value := value.(type) {
 	case map[string]any:
-		for name, field := range value {
-			if value[name] = prune(field, slices.Contains(ownNames(), name)); value[name] == nil && !named {
-				delete(value, name)
+		for key, field := range value {
+			if value[key] = prune(key, field); value[key] == nil && !slices.Contains(ownNames(), name) {
+				delete(value, key)
 			}
 		}
 		if len(value) == 0 {
@@ -75,10 +76,13 @@ func prune(value any, named bool) any {
 		return value
 	case []any:
 		for i, element := range value {
-			value[i] = prune(element, false)
+			value[i] = prune("", element)
 		}
 		if len(value) == 0 {
 			return nil
+		}
+		if slices.Contains(sets(), name) {
+			return asSet(value)
 		}
 		return value
 	default:
@@ -89,5 +93,26 @@ func prune(value any, named bool) any {
 	}
 }
 
+// asSet sorts a list of strings, each once; any other list stays as it is.
+func asSet(list []any) []any {
+	texts := make([]string, len(list))
+	for i, element := range list {
+		text, ok := element.(string)
+		if !ok {
+			return list
+		}
+		texts[i] = text
+	}
+	slices.Sort(texts)
+	set := make([]any, 0, len(texts))
+	for _, text := range slices.Compact(texts) {
+		set = append(set, text)
+	}
+	return set
+}
+
 // ownNames are the fields that map names which their author chose.
 func ownNames() []string { return []string{"rulePolicies", "matchLabels", "headers", "state"} }
+
+// sets are the lists whose order says nothing; kubescape's storage sorts them.
+func sets() []string { return []string{"architectures", "capabilities", "syscalls", "processAllowed"} }

@@ -123,7 +123,11 @@ func TestDivergence(t *testing.T) {
 	}{
 		"nothing stored":        {`{"execs":[{"path":"/a"}],"imageID":"x"}`, `{}`, []string{"execs", "imageID"}},
 		"empty at any depth":    {`{"execs":[{"path":"/a"}],"ingress":[{"identifier":"a","podSelector":{}}]}`, `{"execs":[{"path":"/a","args":[]}],"opens":[],"seccompProfile":{"name":"","spec":{"syscalls":[]}},"ingress":[{"identifier":"a","ports":null}]}`, nil},
-		"order of a list":       {`{"syscalls":["a","b"]}`, `{"syscalls":["b","a"]}`, []string{"syscalls"}},
+		"order of a list":       {`{"execs":[{"path":"/a"},{"path":"/b"}]}`, `{"execs":[{"path":"/b"},{"path":"/a"}]}`, []string{"execs"}},
+		"order of arguments":    {`{"execs":[{"args":["a","b"]}]}`, `{"execs":[{"args":["b","a"]}]}`, []string{"execs"}},
+		"order of a set":        {`{"syscalls":["b","a"],"rulePolicies":{"R1":{"processAllowed":["b","a"]}}}`, `{"syscalls":["a","b","b"],"rulePolicies":{"R1":{"processAllowed":["a","b"]}}}`, nil},
+		"an element less":       {`{"syscalls":["b","a"]}`, `{"syscalls":["a"]}`, []string{"syscalls"}},
+		"a set of no texts":     {`{"syscalls":["1"]}`, `{"syscalls":[1]}`, []string{"syscalls"}},
 		"an element more":       {`{"execs":[{"path":"/a"}]}`, `{"execs":[{"path":"/a"},{}]}`, []string{"execs"}},
 		"both of one path":      {`{"matchLabels":{"a":"b"}}`, `{"matchExpressions":[{"key":"a"}]}`, []string{"labelSelector"}},
 		"several, in order":     {`{}`, `{"egress":[1],"architectures":["x"],"opens":"x"}`, []string{"architectures", "opens", "egress"}},

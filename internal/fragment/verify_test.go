@@ -384,3 +384,23 @@ func TestExperimentalKinds(t *testing.T) {
 		}
 	}
 }
+
+// Where JSON has no fixed shape, no type tells apart what hashes alike: Bytes does.
+func TestFreeValuesThatHashAlikeDifferInBytes(t *testing.T) {
+	signer := testkit.NewFragmentSigner(t)
+	profile := strings.Replace(string(content(t, base)), `"endpoints":null`, `"endpoints":[{"internal":false,"headers":H}]`, 1)
+	verified := func(headers string) *fragment.Fragment {
+		signed := signer.Annotations(t, []byte(strings.Replace(profile, "H", headers, 1)), true)
+		f, err := fragment.Verify(parse(t, testkit.Annotate(t, []byte(base), signed)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	for a, b := range map[string]string{`null`: `"null"`, `[]`: `{}`, `{"a":1,"b":2}`: `{"b":2,"a":1}`} {
+		one, other := verified(a), verified(b)
+		if one.Digest != other.Digest || one.Bytes == other.Bytes {
+			t.Errorf("%s and %s: digests %s and %s, bytes %s and %s", a, b, one.Digest, other.Digest, one.Bytes, other.Bytes)
+		}
+	}
+}
