@@ -14,6 +14,6 @@ func Unpacks(o *Object, limit int64) bool {
 	if err != nil {
 		return false
 	}
-	read, _ := io.CopyN(io.Discard, member, limit+1)
-	return read > limit
+	read, err := io.CopyN(io.Discard, member, limit+1)
+	return err == nil && read > limit
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
-	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -23,7 +22,8 @@ func TestWhatAnAnnotationUnpacksToIsMeasured(t *testing.T) {
 		"no base64":         {"%", 0, false},
 		"no gzip":           {"aGVsbG8=", 0, false},
 	} {
-		o := &fragment.Object{Meta: object.Meta{Annotations: map[string]string{fragment.AnnotationContent: tt.annotation}}}
+		o := &fragment.Object{}
+		o.Annotations = map[string]string{fragment.AnnotationContent: tt.annotation}
 		if got := fragment.Unpacks(o, tt.limit); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -28,8 +28,10 @@ type marks struct {
 	used    []string
 }
 
-func (m marks) Mark(profile string) (ledger.Mark, bool)       { v, ok := m.of[profile]; return v, ok }
+func (m marks) Mark(profile string) (ledger.Mark, bool) { v, ok := m.of[profile]; return v, ok }
+
 func (m marks) Slot(slot ledger.Slot) (ledger.SlotMark, bool) { v, ok := m.slots[slot]; return v, ok }
+
 func (m marks) Bundle(namespace, name string) bool {
 	return slices.Contains(m.bundles, namespace+"/"+name)
 }

@@ -54,14 +54,15 @@ func (s Snapshot) signed(f *fragment.Fragment, sort string, signers []string, kn
 		return decision.Errorf(decision.ClassUnknown, "the policy's %s have no %.63q", sort, f.Class).At(labelPath(fragment.LabelClass)).
 			Try("sign it for a class that the policy has, or add the class to the policy")
 	}
-	if slices.Contains(signers, f.Signer) {
-		return nil
+	// check: SignerUnknown: anybody can make a key, and a certificate of it
+	if !s.namesSigner(f.Signer) {
+		return decision.Errorf(decision.SignerUnknown, "the policy does not name %.24s...", f.Signer).Try("sign it with a key that the policy names, or add the key to the policy")
 	}
 	// check: SignerScope: who may add a line to an overlay must not write the base, nor the reverse
-	if s.namesSigner(f.Signer) {
+	if !slices.Contains(signers, f.Signer) {
 		return decision.Errorf(decision.SignerScope, "%.24s... may not sign the class %.63q of %s", f.Signer, f.Class, sort).Try("sign it with a key that the policy names for that class")
 	}
-	return decision.Errorf(decision.SignerUnknown, "the policy does not name %.24s...", f.Signer).Try("sign it with a key that the policy names, or add the key to the policy")
+	return nil
 }
 
 // namesSigner reports whether the policy names a key for any class.

@@ -5,12 +5,12 @@ import "github.com/hostwarrant/hostwarrant/internal/decision"
 const (
 	// maxSeparators bounds how many ":" and "," a review has, its two objects together: two for a
 	// member, one for an element. What is decoded takes up to about 150 bytes for a member, so that the
-	// three million that fit into MaxBody take 400 MiB, and as many as are let through 6 MiB. An
+	// three million that fit into MaxBody take 400 MiB, and as many as are let through 8 MiB. An
 	// honest review has far fewer: a profile of four scripts of 256 KiB a few dozen, an SSHNodeClass of
 	// the largest legal size a few hundred, the managedFields of an object with many writers a few
 	// thousand. Only a ContainerProfile that was learned of a busy container comes near: four for each
 	// file that it opens, in the object and the old object.
-	maxSeparators = 80000
+	maxSeparators = 100000
 	// maxDepth bounds how deep values lie in each other; honest ones lie a dozen deep, and
 	// managedFields no deeper than the object that they describe.
 	maxDepth = 100

@@ -434,8 +434,10 @@ func TestSlotsOfFragmentsAreRead(t *testing.T) {
 		t.Errorf("%+v %v", m, ok)
 	}
 	for _, other := range []ledger.Slot{
-		{Namespace: "shop", Bundle: "redis", Class: "base", Name: "redis-base"}, {Namespace: "pay", Bundle: "mysql", Class: "base", Name: "redis-base"},
-		{Namespace: "pay", Bundle: "redis", Class: "rules/base", Name: "redis-base"}, {Namespace: "pay", Bundle: "redis", Class: "base", Name: "x"},
+		{Namespace: "shop", Bundle: "redis", Class: "base", Name: "redis-base"},
+		{Namespace: "pay", Bundle: "mysql", Class: "base", Name: "redis-base"},
+		{Namespace: "pay", Bundle: "redis", Class: "rules/base", Name: "redis-base"},
+		{Namespace: "pay", Bundle: "redis", Class: "base", Name: "x"},
 	} {
 		if m, ok := w.store.Slot(other); ok {
 			t.Errorf("%s: %+v", other, m)
