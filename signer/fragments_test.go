@@ -257,7 +257,7 @@ func TestCheckFindsAFragmentThatIsNotWhatWasSigned(t *testing.T) {
 	if objects, err = changed.Objects(); err != nil {
 		t.Fatal(err)
 	}
-	wantReason(t, s.checkFragment(objects[0], &good), decision.BytesChanged)
+	wantReason(t, s.checkFragment(objects[0], &good), decision.NotCanonical)
 }
 
 func TestSignRefusesAnnotationsThatAreTooLong(t *testing.T) {

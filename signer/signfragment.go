@@ -217,9 +217,14 @@ func (s *signing) checkFragment(o manifest.Object, d *fragmentDraft) error {
 	if err != nil {
 		return err
 	}
-	// check: BytesChanged: what the output verifies as must be what the key signed, and what people read in it
-	if f.Digest != d.digest || f.Signer != d.signer || len(f.Diverges) > 0 {
+	// check: BytesChanged: what the output verifies as must be what the key signed
+	if f.Digest != d.digest || f.Signer != d.signer {
 		return decision.Errorf(decision.BytesChanged, "the output would verify as other content, or by another key, than was signed")
+	}
+	// check: NotCanonical: what people read in the output must be what the key signed
+	if len(f.Diverges) > 0 {
+		return decision.Errorf(decision.NotCanonical, "it is not written as it would be signed in: %s", strings.Join(f.Diverges, ", ")).
+			Try("write numbers in their shortest form, 1.5 and not 1.50")
 	}
 	if err := annotationsFit(o); err != nil {
 		return err
