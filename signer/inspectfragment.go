@@ -31,8 +31,12 @@ func describeFragment(f finding, raw []byte) finding {
 
 func fragmentFacts(f *fragment.Fragment) []fact {
 	all := []fact{
-		{"class", orNone(f.Class)}, {"bundle", orNone(f.Bundle)}, {"version", fmt.Sprint(f.Version)},
-		{"signer", f.Signer}, {"fragment digest", f.Digest}, {"fragment bytes", f.Bytes},
+		{"class", orNone(f.Class)},
+		{"bundle", orNone(f.Bundle)},
+		{"version", fmt.Sprint(f.Version)},
+		{"signer", f.Signer},
+		{"fragment digest", f.Digest},
+		{"fragment bytes", f.Bytes},
 	}
 	switch {
 	case f.Profile != nil:
