@@ -47,10 +47,13 @@ func (o *shimOptions) vouchedFor(c *cli, carried []byte) ([]byte, error) {
 	return program, o.verify(c, program)
 }
 
+// noRelease is for who has the program and not the files that were published with it.
+const noRelease = "SHA256SUMS and SHA256SUMS.sig come with the release, or from `make release KEY=FILE`; to try things out without them, give --unsigned-shim in place of --checksums and --release-key"
+
 func (o *shimOptions) verify(c *cli, program []byte) error {
 	checksums, err := readFile(o.checksums)
 	if err != nil {
-		return undecided(fmt.Errorf("reading --checksums: %v", err))
+		return &failure{code: exitUndecided, err: fmt.Errorf("reading --checksums: %v", err), hint: noRelease}
 	}
 	path := o.signature
 	if path == "" {
@@ -58,7 +61,7 @@ func (o *shimOptions) verify(c *cli, program []byte) error {
 	}
 	signature, err := readFile(path)
 	if err != nil {
-		return undecided(fmt.Errorf("reading --checksums-signature: %v", err))
+		return &failure{code: exitUndecided, err: fmt.Errorf("reading --checksums-signature: %v", err), hint: noRelease}
 	}
 	text, err := readPublic("--release-key", o.keys)
 	if err != nil {

@@ -34,6 +34,11 @@ func TestTheHostsPage(t *testing.T) {
 		t.Errorf("check says %q", said)
 	}
 
+	if said := d.Follow(t, "Send a statement", 0); strings.Contains(said, "kpssh-shim:") {
+		t.Errorf("the shim says %q to the statement", said)
+	}
+	h.Must(t, "grep -qx 'serial 5' "+state+"/statements/revoke")
+
 	h.Must(t, "mkdir -m 700 "+state+"/marks; echo x >"+state+"/marks/tls-bootstrap; echo 1700000000 >"+state+"/time-floor")
 	for i, line := range strings.Split(strings.TrimSpace(d.Page.Block(t, "Repair", 0)), "\n") {
 		want := []struct {
@@ -60,6 +65,7 @@ func (w *world) desk(t *testing.T, h *lab.Host) *guide.Desk {
 	}
 	files := map[string]string{
 		"operator": string(w.login.PEM), "relay": string(w.login.PEM), "relay.pub": w.login.Line + "\n",
+		"root": string(w.root.PEM), "lost.pub": testkit.NewSigner(t, "ed25519").Line + "\n",
 		"trust-policy.yaml": w.read(t, "policy.yaml"), "trust-policy.yaml.sig": w.read(t, "policy.yaml.sig"),
 	}
 	for _, name := range []string{"root.pub", "SHA256SUMS", "SHA256SUMS.sig", "release.pub"} {

@@ -160,7 +160,7 @@ func TestTheScriptStopsBeforeItDoesHarm(t *testing.T) {
 			"ln -s /tmp /opt/kpssh", "/opt/kpssh is in the way: it is no directory", "! getent passwd kpssh",
 		},
 		"the account is root": {
-			"echo kpssh:x:0:0::/root:/bin/sh >>/etc/passwd", "the account kpssh is root under another name", "! test -e " + sshd,
+			"echo kpssh:x:0:0::/root:/bin/sh >>/etc/passwd", "the account kpssh is root under another name", "! test -e " + sshd + " && sed -i /^kpssh:/d /etc/passwd /etc/shadow && ! getent passwd kpssh && /root/setup.sh",
 		},
 		"the script was changed on its way": {
 			"sed -i 's/^floor/floor/; s/^tls-bootstrap 40/tls-bootstrap 39/' /root/setup.sh", "the content of /etc/kpssh/floors is damaged in this script", "! test -e /opt/kpssh",
@@ -210,7 +210,7 @@ func TestTheScriptLeavesStateAndStatementsAlone(t *testing.T) {
 echo 'web-* 9' >/etc/kpssh/floors && cp /root/floor statements/floor && sha256sum /var/lib/hostwarrant/statements/floor /etc/kpssh/floors >statements/rendered`)
 	before := h.Must(t, listing)
 	out := h.Must(t, "/root/setup.sh")
-	if !strings.Contains(out, "kept /etc/kpssh/floors: this host has accepted a floor statement, which says what is in it\n") || !strings.Contains(out, "1 files are as accepted statements say") {
+	if !strings.Contains(out, "kept /etc/kpssh/floors: this host has accepted a floor statement, which says what is in it\n") || !strings.Contains(out, "1 file kept as accepted statements say") {
 		t.Errorf("it says\n%s", out)
 	}
 	if after := h.Must(t, listing); after != before {

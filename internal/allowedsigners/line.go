@@ -33,6 +33,10 @@ func parseLine(line string) (*entry, error) {
 	}
 	if !startsWithKey(rest) {
 		if e.options, rest, err = cutOptions(rest); err != nil {
+			if startsWithKey(names) { // what ssh-keygen writes into a .pub file
+				return nil, malformed("line begins with a key, and whose it is comes first").
+					Try(`write a principal before it, as in: release namespaces="hostwarrant-release" ssh-ed25519 AAAA…`)
+			}
 			return nil, err
 		}
 	}

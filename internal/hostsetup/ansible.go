@@ -28,7 +28,7 @@ type RoleFile struct {
 
 // Ansible renders the setup as a role.
 func (s *Setup) Ansible() []RoleFile {
-	role := []RoleFile{{"files/reload-sshd.sh", reloadScript()}}
+	role := []RoleFile{{"files/reload-sshd.sh", reloadScript()}, {"files/sshd-unread.sh", unreadScript()}}
 	var before bytes.Buffer // of the pinning
 	vars := bytes.NewBufferString("---\n# " + fmt.Sprintf("trust policy %d (%s)", s.PolicyVersion, s.PolicyDigest) + "\nhostwarrant_directories:\n")
 	for _, d := range s.Directories {
@@ -77,6 +77,11 @@ func writeList(b *bytes.Buffer, name string, list []string) {
 // reloadScript is the scripts' own way to reload sshd.
 func reloadScript() []byte {
 	return []byte("#!/bin/sh\n" + commonPart + "\ncheck_caller\nreload_sshd\n")
+}
+
+// unreadScript says "unread" where the sshd that runs goes by older files than those that are there.
+func unreadScript() []byte {
+	return []byte("#!/bin/sh\n" + commonPart + "\ncheck_caller\nif unread_sshd; then\n\techo unread\nfi\n")
 }
 
 // RemovalAnsible renders the role that undoes a setup.

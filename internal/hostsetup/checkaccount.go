@@ -18,7 +18,7 @@ func (c *checker) account() {
 	}
 	uid, home, shell := fields[2], fields[5], fields[6]
 	if uid == "0" {
-		c.find(where, "is root under another name", "userdel "+Account+", then "+setUpAgain)
+		c.find(where, "is root under another name", "sed -i /^"+Account+":/d /etc/passwd /etc/shadow, then "+setUpAgain)
 	}
 	if shell != "/bin/sh" {
 		c.find(where, fmt.Sprintf("has the shell %.80q, which may read files before the shim starts", shell), "usermod --shell /bin/sh "+Account)

@@ -32,7 +32,7 @@ func scripts(t *testing.T) map[string][]byte {
 	t.Helper()
 	s := newWorld(t).setup(t)
 	return map[string][]byte{
-		"setup": s.Shell(), "removal": RemovalShell(false), "removal that forgets": RemovalShell(true), "facts": s.FactsScript(), "reload": reloadScript(),
+		"setup": s.Shell(), "removal": RemovalShell(false), "removal that forgets": RemovalShell(true), "facts": s.FactsScript(), "reload": reloadScript(), "unread": unreadScript(),
 	}
 }
 

@@ -179,7 +179,8 @@ func (p *planner) statements(r Repair) error {
 	}
 	// check: Malformed: a slip in the kind must not look like work that was done
 	if r.Statement != "" && !slices.Contains(statement.Kinds(), statement.Kind(r.Statement)) {
-		return decision.Errorf(decision.Malformed, "%.40q is no kind of statement", r.Statement)
+		return decision.Errorf(decision.Malformed, "%.40q is no kind of statement", r.Statement).
+			Try("the kinds are roots, signers, revoke, floor and reset")
 	}
 	return nil
 }

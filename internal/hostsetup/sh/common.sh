@@ -9,6 +9,11 @@ changed=0
 
 say() { printf 'hostwarrant: %s\n' "$1"; }
 
+# many 1 change is "1 change".
+many() { # NUMBER NOUN
+	[ "$1" = 1 ] && printf '%s %s' "$1" "$2" || printf '%s %ss' "$1" "$2"
+}
+
 did() {
 	changed=$((changed + 1))
 	say "$1"
@@ -60,11 +65,28 @@ reload_sshd() {
 	say 'sshd does not run as a service now: there is nothing to reload'
 }
 
+# unread_sshd: whether the sshd that runs goes by what was in its configuration
+# before. "host check" asks the same in the same way.
+unread_sshd() {
+	pidfile=$("$(command -v sshd)" -T 2>/dev/null | sed -n 's/^pidfile //p')
+	read -r pid 2>/dev/null <"$pidfile" || return 1
+	[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = sshd ] || return 1
+	set +f
+	last=$({
+		stat -c '%.Z changed' /etc/ssh/sshd_config /etc/ssh/sshd_config.d /etc/ssh/sshd_config.d/*.conf 2>/dev/null
+		stat -c '%.Y loaded' "$pidfile"
+	} | sort -n -s -k 1,1 | tail -n 1)
+	set -f
+	[ "${last#* }" = changed ]
+}
+
 # await_sshd: the signal only asks. sshd writes its pid file anew once it listens
-# again, with what it has read.
+# again, with what it has read. Until then there may be none.
 await_sshd() {
 	tries=0
-	while [ -n "$before" ] && { [ ! -s "$pidfile" ] || [ "$(stat -c '%i %z' "$pidfile")" = "$before" ]; }; do
+	while [ -n "$before" ]; do
+		now=$(stat -c '%i %z' "$pidfile" 2>/dev/null) || now=
+		[ ! -s "$pidfile" ] || [ -z "$now" ] || [ "$now" = "$before" ] || return 0
 		tries=$((tries + 1))
 		if [ "$tries" -gt 100 ]; then
 			say 'sshd was told to read its configuration again and has not said so for 10 s: look at its log'

@@ -94,7 +94,7 @@ account() {
 	IFS=: read -r _ _ uid _ _ home shell <<-ENTRY
 		$entry
 	ENTRY
-	[ "$uid" != 0 ] || die 'the account kpssh is root under another name' 'remove it: userdel kpssh'
+	[ "$uid" != 0 ] || die 'the account kpssh is root under another name' 'remove it, and not with userdel, which takes it for root: sed -i /^kpssh:/d /etc/passwd /etc/shadow'
 	if [ "$home:$shell" != /opt/kpssh:/bin/sh ]; then
 		usermod --home /opt/kpssh --shell /bin/sh kpssh || die 'the account kpssh cannot be changed' 'end its sessions: pgrep -au kpssh'
 		did 'gave the account kpssh the shell /bin/sh and the home /opt/kpssh'
@@ -192,7 +192,10 @@ switch_sshd() {
 		die "with $path sshd still does not say \"${unpinned%%
 *}\" for the user kpssh; the file was put back" 'it needs "Include /etc/ssh/sshd_config.d/*.conf" on top of /etc/ssh/sshd_config, and no Match block before it that holds for kpssh'
 	fi
-	[ ! -e "$reload_due" ] || reload_sshd
+	# What a hand changed and did not load is not in force, whatever the files say.
+	if [ -e "$reload_due" ] || unread_sshd; then
+		reload_sshd
+	fi
 	rm -f "$reload_due"
 }
 
@@ -217,9 +220,9 @@ main() {
 	if [ "$changed" = 0 ]; then
 		say "nothing to change: this host is as $policy says"
 	else
-		say "$changed changes: this host is as $policy says now"
+		say "$(many "$changed" change): this host is as $policy says now"
 	fi
-	[ "$kept" = 0 ] || say "$kept files are as accepted statements say, not as this policy does"
+	[ "$kept" = 0 ] || say "$(many "$kept" file) kept as accepted statements say, not as this policy does"
 }
 
 # A copy of this script that was cut short does nothing.

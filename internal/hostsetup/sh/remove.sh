@@ -74,7 +74,7 @@ main() {
 	if [ "$changed" = 0 ]; then
 		say 'nothing to remove'
 	else
-		say "$changed changes: nothing else of the setup is left"
+		say "$(many "$changed" change): nothing else of the setup is left"
 	fi
 }
 
