@@ -458,3 +458,88 @@ test_work_files_of_a_shim_with_the_same_process_id_do_no_harm() {
 	answers 0
 	says 'joined node-1'
 }
+
+test_a_script_that_takes_the_work_files_away_has_run() {
+	runs $ID <<-'S'
+		rm -rf /run/kpssh/*
+		echo out; echo err >&2; echo ran >>/run/ran; exit 3
+	S
+	answers 10
+	trailer 3 0
+	printf 'out\n' | cmp -s - body || fail 'another output'
+	printf 'err\nkpssh-shim: script exited 3\n' | cmp -s - err || fail 'another stderr'
+	run join $ID
+	answers 10 'has been run before'
+	[ "$(wc -l </run/ran)" -eq 1 ] || fail 'it ran twice'
+}
+
+test_the_time_limit_holds_without_work_files() {
+	set_constant TIMEOUT_JOIN 1
+	set_constant GRACE_SECONDS 1
+	runs $ID <<-'S'
+		rm -rf /run/kpssh/*
+		echo waiting
+		trap '' TERM
+		while :; do sleep 0.1; done
+	S
+	answers 11
+	trailer 137 0
+}
+
+test_the_time_limit_holds_when_no_file_can_be_made() {
+	mkdir -p -m 700 /run/kpssh
+	mount -t tmpfs -o mode=700,nr_inodes=60 tmpfs /run/kpssh
+	runs $ID <<-'S'
+		i=0
+		while : 2>/dev/null >/run/kpssh/1.$i; do i=$((i + 1)); done
+		sleep 0.5
+		exit 3
+	S
+	answers 10
+	trailer 3 0
+	rm /run/kpssh/1.* /var/lib/hostwarrant/runs/$ID
+	set_constant TIMEOUT_JOIN 1
+	runs $ID <<-'S'
+		i=0
+		while : 2>/dev/null >/run/kpssh/1.$i; do i=$((i + 1)); done
+		sleep 30
+	S
+	answers 10
+	trailer 143 0
+}
+
+test_a_directory_among_the_work_files_stops_no_run() {
+	runs $ID <<-'S'
+		mkdir /run/kpssh/none /run/kpssh/$PPID.own
+	S
+	answers 0
+	trailer 0 0
+	[ ! -s err ] || fail 'noise'
+	runs <<-'S'
+		echo next
+	S
+	answers 0
+	says next
+}
+
+test_a_full_work_directory_is_not_the_callers_fault() {
+	mkdir -p -m 700 /run/kpssh
+	mount -t tmpfs -o mode=700,size=4k tmpfs /run/kpssh
+	head -c 8000 /dev/zero | tr '\0' '#' | script
+	sign alice
+	run join
+	answers 1 'cannot be kept'
+}
+
+# A signal that wakes a bash from its wait as the child ends makes it lose the child's status.
+test_the_end_is_seen_whenever_it_comes() {
+	for i in 16 17 18 19 20 21 22 23; do
+		runs $ID <<-S
+			sleep 0.$i; exit 3
+		S
+		answers 10
+		trailer 3 0
+		[ "$(cat err)" = 'kpssh-shim: script exited 3' ] || fail "noise: $(cat err)"
+		rm /var/lib/hostwarrant/runs/$ID
+	done
+}
