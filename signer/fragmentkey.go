@@ -27,7 +27,9 @@ const makeP256 = "ssh-keygen -t ecdsa -b 256 -f FILE makes one that may; cosign 
 func ecdsaKey(key ssh.PublicKey) (*ecdsa.PublicKey, error) {
 	var public *ecdsa.PublicKey
 	if k, ok := key.(ssh.CryptoPublicKey); ok {
-		public, _ = k.CryptoPublicKey().(*ecdsa.PublicKey)
+		if p256, ok := k.CryptoPublicKey().(*ecdsa.PublicKey); ok {
+			public = p256
+		}
 	}
 	if err := signature.CheckKey(public); err != nil {
 		return nil, decision.Errorf(decision.From(err).Reason, "%s keys do not sign in this format, only ECDSA P-256 does", key.Type()).Try(makeP256)

@@ -30,12 +30,11 @@ func onUnknownCurve(block *pem.Block) bool {
 
 // curveOf is the curve that an EC private key names, nil where it names none.
 func curveOf(block *pem.Block) asn1.ObjectIdentifier {
-	var curve asn1.ObjectIdentifier
 	switch block.Type {
 	case "EC PRIVATE KEY":
 		var key ecKey
 		if _, err := asn1.Unmarshal(block.Bytes, &key); err == nil {
-			curve = key.Curve
+			return key.Curve
 		}
 	case "PRIVATE KEY":
 		var key struct {
@@ -48,11 +47,15 @@ func curveOf(block *pem.Block) asn1.ObjectIdentifier {
 			Rest    asn1.RawValue `asn1:"optional"`
 		}
 		ec := asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
-		if _, err := asn1.Unmarshal(block.Bytes, &key); err == nil && key.Algorithm.Name.Equal(ec) {
-			_, _ = asn1.Unmarshal(key.Algorithm.Params.FullBytes, &curve) // parameters that are no name name no curve
+		if _, err := asn1.Unmarshal(block.Bytes, &key); err != nil || !key.Algorithm.Name.Equal(ec) {
+			return nil
+		}
+		var curve asn1.ObjectIdentifier
+		if _, err := asn1.Unmarshal(key.Algorithm.Params.FullBytes, &curve); err == nil {
+			return curve
 		}
 	}
-	return curve
+	return nil
 }
 
 func (f *keyFile) unknownCurve() error {
