@@ -26,8 +26,11 @@ func (s Snapshot) fragment(o, old *fragment.Object) (*fragment.Fragment, decisio
 	}
 	f, err := fragment.Verify(o)
 	if err != nil {
-		e := decision.From(err)
-		return nil, e.Try(cmp.Or(e.Hint, "sign it again: "+signFragment)).Denied(o.Kind, o.Name)
+		e, again := decision.From(err), "sign it again: "
+		if e.Reason == decision.Unsigned {
+			again = "sign it: "
+		}
+		return nil, e.Try(cmp.Or(e.Hint, again+signFragment)).Denied(o.Kind, o.Name)
 	}
 	if err := s.permitted(f); err != nil {
 		return f, decision.From(err).Denied(o.Kind, o.Name)
