@@ -60,7 +60,7 @@ func TestManifestsHoldExactlyWhatIsMeant(t *testing.T) {
 		"ClusterRole/hostwarrant-canary", "ClusterRole/hostwarrant-controller", "ClusterRole/hostwarrant-decommissioner",
 		"ClusterRole/hostwarrant-relay", "ClusterRole/hostwarrant-runner", "ClusterRole/hostwarrant-webhook",
 		"ClusterRoleBinding/hostwarrant-canary", "ClusterRoleBinding/hostwarrant-controller", "ClusterRoleBinding/hostwarrant-relay", "ClusterRoleBinding/hostwarrant-webhook",
-		"CustomResourceDefinition/hostruns.hostwarrant.dev", "CustomResourceDefinition/ledgers.hostwarrant.dev", "CustomResourceDefinition/trustpolicies.hostwarrant.dev",
+		"CustomResourceDefinition/hostruns.hostwarrant.dev", "CustomResourceDefinition/ledgers.hostwarrant.dev", "CustomResourceDefinition/profilebundles.hostwarrant.dev", "CustomResourceDefinition/trustpolicies.hostwarrant.dev",
 		"MutatingWebhookConfiguration/hostwarrant", "Namespace/hostwarrant-system",
 		"PodDisruptionBudget/hostwarrant-webhook",
 		"Role/hostwarrant-canary", "Role/hostwarrant-controller", "Role/hostwarrant-controller", "Role/hostwarrant-relay", "Role/hostwarrant-webhook",
