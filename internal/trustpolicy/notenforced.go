@@ -15,14 +15,5 @@ func (p *Policy) NotEnforced() []string {
 			parts = append(parts, "joinProfiles.hosts.namespaces."+name+".hostCA")
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.Bundles)) {
-		b := p.Bundles[name]
-		if len(b.Required) > 0 {
-			parts = append(parts, "bundles."+name+".required")
-		}
-		if len(b.Priority) > 0 {
-			parts = append(parts, "bundles."+name+".priority")
-		}
-	}
 	return parts
 }
