@@ -82,9 +82,6 @@ func (m SlotMark) Next(v SlotMark) error {
 	return slotJump(v.Version, m.Version, MaxStep, "which was seen")
 }
 
-// FirstInSlot is FirstSlot.
-func FirstInSlot(v SlotMark) error { return FirstSlot(v) }
-
 // FirstSlot says whether v may be the first version that is seen in a slot. The error carries SerialJump.
 func FirstSlot(v SlotMark) error {
 	return slotJump(v.Version, 0, MaxFirst, "and nothing is known of it")

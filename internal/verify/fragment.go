@@ -7,7 +7,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
-	"github.com/hostwarrant/hostwarrant/internal/object"
 )
 
 // Fragment judges what was signed of a ContainerProfile, of Rules, or of an object of the two
@@ -35,7 +34,7 @@ func (s Snapshot) fragment(o, old *fragment.Object) (*fragment.Fragment, decisio
 	if err := s.permitted(f); err != nil {
 		return f, decision.From(err).Denied(o.Kind, o.Name)
 	}
-	if err := s.slotFollows(SlotOf(f, o.Namespace), f, s.replacedSlot(f, old)); err != nil {
+	if err := s.slotFollows(ledger.SlotOf(o.Namespace, f), f, s.replacedSlot(f, old)); err != nil {
 		return f, decision.From(err).At(labelPath(fragment.LabelVersion)).Denied(o.Kind, o.Name)
 	}
 	d := decision.Admit(o.Kind, o.Name, what(f))
@@ -55,26 +54,6 @@ func what(f *fragment.Fragment) string {
 	return fmt.Sprintf("class %.63s %s, version %d", f.Class, bundle, f.Version)
 }
 
-// SlotOf is what the versions of a fragment, stored in that namespace, are counted by.
-func SlotOf(f *fragment.Fragment, namespace string) ledger.Slot {
-	slot := ledger.Slot{Namespace: namespace, Bundle: f.Bundle, Class: f.Class, Name: f.Name}
-	switch f.Kind {
-	case object.KindContainerProfile:
-	case object.KindSeccompProfile:
-		slot.Class = "seccomp/" + f.Class
-	case object.KindRules:
-		slot.Namespace, slot.Class = "", "rules/"+f.Class
-	default:
-		slot.Namespace, slot.Class = "", "bindings/"+f.Class
-	}
-	return slot
-}
-
-// SlotMarkOf is what a ledger remembers of a fragment.
-func SlotMarkOf(f *fragment.Fragment) ledger.SlotMark {
-	return ledger.SlotMark{Version: f.Version, Digest: f.Digest, Bytes: f.Bytes}
-}
-
 // replacedSlot gives the version that an update takes the place of, if that is vouched for and
 // counts in the same slot: what was admitted in mode warn must not block honest versions.
 func (s Snapshot) replacedSlot(f *fragment.Fragment, old *fragment.Object) *ledger.SlotMark {
@@ -82,17 +61,17 @@ func (s Snapshot) replacedSlot(f *fragment.Fragment, old *fragment.Object) *ledg
 		return nil
 	}
 	was, d := s.fragment(old, nil)
-	if !d.Allowed() || SlotOf(was, old.Namespace) != SlotOf(f, old.Namespace) {
+	if !d.Allowed() || ledger.SlotOf(old.Namespace, was) != ledger.SlotOf(old.Namespace, f) {
 		return nil
 	}
-	m := SlotMarkOf(was)
+	m := ledger.SlotMarkOf(was)
 	return &m
 }
 
 // slotFollows judges the version of a fragment by what is remembered of its slot, and by what
 // it takes the place of.
 func (s Snapshot) slotFollows(slot ledger.Slot, f *fragment.Fragment, replaced *ledger.SlotMark) error {
-	v := SlotMarkOf(f)
+	v := ledger.SlotMarkOf(f)
 	if s.slotReset(slot, v) {
 		return nil
 	}

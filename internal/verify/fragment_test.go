@@ -365,7 +365,7 @@ func TestAFlatProfileIsJudgedByItsClass(t *testing.T) {
 	}
 	f, d := g.judge(g.vendor, profileText("redis", labels("", "base", ""), spec))
 	g.want(d, decision.Verified)
-	if f.Bundle != "" || verify.SlotOf(f, "pay") != (ledger.Slot{Namespace: "pay", Class: "base", Name: "redis"}) {
+	if f.Bundle != "" || ledger.SlotOf("pay", f) != (ledger.Slot{Namespace: "pay", Class: "base", Name: "redis"}) {
 		t.Errorf("%+v", f)
 	}
 	_, d = g.judge(g.operator, profileText("redis", labels("", "base", ""), spec))
@@ -420,10 +420,10 @@ func TestVersionsOfASlotOnlyRise(t *testing.T) {
 	three, d := g.judge(g.vendor, text("3", "/bin/a"))
 	g.want(d, decision.Verified)
 	slot := ledger.Slot{Namespace: "pay", Bundle: "redis", Class: "base", Name: "redis-base"}
-	if verify.SlotOf(three, "pay") != slot {
-		t.Fatalf("slot %s", verify.SlotOf(three, "pay"))
+	if ledger.SlotOf("pay", three) != slot {
+		t.Fatalf("slot %s", ledger.SlotOf("pay", three))
 	}
-	known := marks{slots: map[ledger.Slot]ledger.SlotMark{slot: verify.SlotMarkOf(three)}}
+	known := marks{slots: map[ledger.Slot]ledger.SlotMark{slot: ledger.SlotMarkOf(three)}}
 	for name, tt := range map[string]struct {
 		ledger        verify.Ledger
 		version, exec string
@@ -481,7 +481,7 @@ func TestTheFirstFormOfAnOrderCounts(t *testing.T) {
 	o := g.parsed(first)
 	f, d := verify.Fragment(g.s, o)
 	g.want(d, decision.Verified)
-	g.s.Ledger = marks{slots: map[ledger.Slot]ledger.SlotMark{verify.SlotOf(f, "pay"): verify.SlotMarkOf(f)}}
+	g.s.Ledger = marks{slots: map[ledger.Slot]ledger.SlotMark{ledger.SlotOf("pay", f): ledger.SlotMarkOf(f)}}
 	_, d = verify.Fragment(g.s, o)
 	g.want(d, decision.Verified)
 	// The same signature beside the other order.
@@ -504,7 +504,7 @@ func TestASlotGoesBackByAResetAlone(t *testing.T) {
 		return profileText("redis-base", labels("redis", "base", version), "execs: [{path: /bin/a}]")
 	}
 	two, _ := g.judge(g.vendor, text("2"))
-	slot := verify.SlotOf(two, "pay")
+	slot := ledger.SlotOf("pay", two)
 	reset := func(slot, digest string) string {
 		return fmt.Sprintf("resets: [{slot: %s, serial: 2, digest: \"sha256:%s\"}]\n", slot, digest)
 	}
@@ -545,7 +545,7 @@ func TestKindsShareNoSlot(t *testing.T) {
 	g.want(d, decision.Verified)
 	seccomp, d := g.judge(g.vendor, "apiVersion: spdx.softwarecomposition.kubescape.io/v1beta1\nkind: SeccompProfile\nmetadata:\n  name: x\n  namespace: pay\n"+labels("", "base", "2")+"spec: {a: b}\n")
 	g.want(d, decision.Verified)
-	got := []ledger.Slot{verify.SlotOf(rules, "pay"), verify.SlotOf(profile, "pay"), verify.SlotOf(binding, ""), verify.SlotOf(seccomp, "pay")}
+	got := []ledger.Slot{ledger.SlotOf("pay", rules), ledger.SlotOf("pay", profile), ledger.SlotOf("", binding), ledger.SlotOf("pay", seccomp)}
 	want := []ledger.Slot{
 		{Class: "rules/base", Name: "x"}, {Namespace: "pay", Class: "base", Name: "x"}, {Class: "bindings/base", Name: "x"}, {Namespace: "pay", Class: "seccomp/base", Name: "x"},
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
-	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
 // Each denial of a fragment is one readable line that says what is wrong, where, and what to do next.
@@ -14,7 +13,7 @@ func TestGoldenDenialsOfFragments(t *testing.T) {
 	g := newGuild(t)
 	g.classes("bundles: {redis: {tombstones: [{class: overlay, name: old, version: 4}]}}\nrevoked: {fragmentSigners: [\"" + g.stranger.Fingerprint + "\"]}\n")
 	three, _ := g.judge(g.vendor, profileText("redis-base", labels("redis", "base", "3"), oneExec))
-	g.s.Ledger = marks{slots: map[ledger.Slot]ledger.SlotMark{verify.SlotOf(three, "pay"): verify.SlotMarkOf(three)}}
+	g.s.Ledger = marks{slots: map[ledger.Slot]ledger.SlotMark{ledger.SlotOf("pay", three): ledger.SlotMarkOf(three)}}
 	profile := func(name, bundle, class, version, spec string) string {
 		return profileText(name, labels(bundle, class, version), spec)
 	}

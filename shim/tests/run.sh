@@ -487,7 +487,8 @@ test_the_time_limit_holds_without_work_files() {
 }
 
 test_the_time_limit_holds_when_no_file_can_be_made() {
-	mkdir -p -m 700 /run/kpssh
+	mkdir -p /run/kpssh
+	chmod 700 /run/kpssh
 	mount -t tmpfs -o mode=700,nr_inodes=60 tmpfs /run/kpssh
 	runs $ID <<-'S'
 		i=0
@@ -523,7 +524,8 @@ test_a_directory_among_the_work_files_stops_no_run() {
 }
 
 test_a_full_work_directory_is_not_the_callers_fault() {
-	mkdir -p -m 700 /run/kpssh
+	mkdir -p /run/kpssh
+	chmod 700 /run/kpssh
 	mount -t tmpfs -o mode=700,size=4k tmpfs /run/kpssh
 	head -c 8000 /dev/zero | tr '\0' '#' | script
 	sign alice

@@ -160,7 +160,7 @@ func (c *Controller) versionOf(p *trustpolicy.Policy, namespace string, f *fragm
 	if r, ok := p.SlotResetOf(slot.String(), mark.Version, mark.Digest); ok && !c.Ledger.ResetUsed(r.ID()) {
 		return nil
 	}
-	err := ledger.FirstInSlot(mark)
+	err := ledger.FirstSlot(mark)
 	if seen, ok := c.Ledger.Slot(slot); ok {
 		err = seen.Next(mark)
 	}
