@@ -176,6 +176,8 @@ func TestACompositeThatWasChangedUnseenIsNotTheLastVerifiedOne(t *testing.T) {
 			}
 			set(u, string(text), "metadata", "annotations", AnnotationManifest)
 		}, true, false, "False Tampered", "none"},
+		"a manifest with another name of the member": {renamed(t), true, false, "False Tampered", "none"},
+		"the same, and the members are sound":        {renamed(t), false, false, honest, all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -195,6 +197,19 @@ func TestACompositeThatWasChangedUnseenIsNotTheLastVerifiedOne(t *testing.T) {
 			w.wantAssembled(tt.want)
 			w.wantExecs(tt.execs)
 		})
+	}
+}
+
+// renamed gives redis-site another name in the manifest, which has the same root.
+func renamed(t *testing.T) func(*unstructured.Unstructured) {
+	t.Helper()
+	return func(u *unstructured.Unstructured) {
+		manifest := u.GetAnnotations()[AnnotationManifest]
+		other := strings.Replace(manifest, `"redis-site"`, `"redis-some"`, 1)
+		if other == manifest {
+			t.Fatal(manifest)
+		}
+		set(u, other, "metadata", "annotations", AnnotationManifest)
 	}
 }
 
@@ -302,6 +317,39 @@ func TestLabelsAloneMakeNoBundle(t *testing.T) {
 	w.settle()
 	if w.report() != nil || w.knows(ID{shop, redis}) {
 		t.Errorf("a report was written: %+v", w.report())
+	}
+}
+
+// Nor does a label with a certificate that was copied from a good fragment: no report is asked for.
+func TestACopiedCertificateMakesNoBundle(t *testing.T) {
+	w := newWorld(t)
+	copied := parse(w, w.part(w.vendor, "base", "redis-base", 1, `{}`))
+	copied.SetName("copied")
+	text, err := copied.MarshalJSON()
+	w.must(err)
+	w.put(text)
+	for range 3 {
+		if again, err := w.look(t.Context(), item{ID: ID{shop, redis}}); again || err != nil {
+			t.Errorf("again %v, %v", again, err)
+		}
+	}
+	if w.knows(ID{shop, redis}) || w.calls["get ProfileBundle"]+w.calls["create ProfileBundle"] > 0 || len(w.gets) != 1 {
+		t.Errorf("read %v, calls %v", w.gets, w.calls)
+	}
+}
+
+// A good fragment whose stored label names another bundle makes none of that name.
+func TestAFragmentOfAnotherBundleMakesNoBundle(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.part(w.vendor, "base", "redis-base", 1, `{}`))
+	w.edit("redis-base", func(u *unstructured.Unstructured) {
+		labels := u.GetLabels()
+		labels[fragment.LabelBundle] = "ghost"
+		u.SetLabels(labels)
+	})
+	ghost := ID{shop, "ghost"}
+	if _, err := w.look(t.Context(), item{ID: ghost}); err != nil || w.knows(ghost) || w.calls["create ProfileBundle"] > 0 {
+		t.Errorf("%v, calls %v", err, w.calls)
 	}
 }
 
