@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
 func TestARequiredMemberThatIsGoneKeepsTheLastComposite(t *testing.T) {
@@ -335,6 +338,28 @@ func TestACopiedCertificateMakesNoBundle(t *testing.T) {
 	}
 	if w.knows(ID{shop, redis}) || w.calls["get ProfileBundle"]+w.calls["create ProfileBundle"] > 0 || len(w.gets) != 1 {
 		t.Errorf("read %v, calls %v", w.gets, w.calls)
+	}
+}
+
+// What a copied certificate lets in may unpack to megabytes: many of them are judged a few at a time.
+func TestOnlyAFewObjectsAreJudgedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	var now, most atomic.Int32
+	w.reader = newReader(w, func(verify.Snapshot, *fragment.Object) (*fragment.Fragment, *decision.Error) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
+		}
+		time.Sleep(10 * time.Millisecond)
+		return nil, decision.Errorf(decision.Tampered, "a stand-in")
+	}, w.Metrics)
+	var group sync.WaitGroup
+	for range 4 * readers {
+		group.Go(func() { w.reader.judged(verify.Snapshot{Policy: w.policy}, []byte(flat)) })
+	}
+	group.Wait()
+	if most.Load() != judges {
+		t.Errorf("%d at once, want %d", most.Load(), judges)
 	}
 }
 
