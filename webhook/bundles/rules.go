@@ -197,16 +197,15 @@ func (c *Controller) tellRuled(ctx context.Context, all []ruled) {
 // detectionOff says for whom nothing is detected; "" where no pod is left without rules. A nil set has none.
 func detectionOff(p *trustpolicy.Policy, set *bundle.RuleSet, counts RuleCounts) string {
 	const look = "hint: kubectl get events -A --field-selector involvedObject.kind=Rules"
-	switch {
-	case set == nil:
+	if set == nil {
 		return fmt.Sprintf("no Rules object is admitted, %d are rejected: detection is off for whoever takes signed rules alone; %s", counts.Rejected, look)
+	}
 	// check: MemberMissing: the overlay of one bundle must not hide that the rules of all other pods are gone
-	case len(set.For("")) == 0 && known(p.RuleClasses, "base"):
+	if len(set.For("")) == 0 && known(p.RuleClasses, "base") {
 		return fmt.Sprintf("no rules of class base are admitted, %d Rules objects are rejected: detection is off for pods of no bundle, and of bundles without rules of their own; %s",
 			counts.Rejected, look)
-	default:
-		return ""
 	}
+	return ""
 }
 
 // outage says that nothing is admitted, and says it again after each Interval.
