@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/ledger"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
 )
 
 func TestARequiredMemberThatIsGoneKeepsTheLastComposite(t *testing.T) {
@@ -176,6 +179,8 @@ func TestACompositeThatWasChangedUnseenIsNotTheLastVerifiedOne(t *testing.T) {
 			}
 			set(u, string(text), "metadata", "annotations", AnnotationManifest)
 		}, true, false, "False Tampered", "none"},
+		"a manifest with another name of the member": {renamed(t), true, false, "False Tampered", "none"},
+		"the same, and the members are sound":        {renamed(t), false, false, honest, all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -195,6 +200,19 @@ func TestACompositeThatWasChangedUnseenIsNotTheLastVerifiedOne(t *testing.T) {
 			w.wantAssembled(tt.want)
 			w.wantExecs(tt.execs)
 		})
+	}
+}
+
+// renamed gives redis-site another name in the manifest, which has the same root.
+func renamed(t *testing.T) func(*unstructured.Unstructured) {
+	t.Helper()
+	return func(u *unstructured.Unstructured) {
+		manifest := u.GetAnnotations()[AnnotationManifest]
+		other := strings.Replace(manifest, `"redis-site"`, `"redis-some"`, 1)
+		if other == manifest {
+			t.Fatal(manifest)
+		}
+		set(u, other, "metadata", "annotations", AnnotationManifest)
 	}
 }
 
@@ -302,6 +320,61 @@ func TestLabelsAloneMakeNoBundle(t *testing.T) {
 	w.settle()
 	if w.report() != nil || w.knows(ID{shop, redis}) {
 		t.Errorf("a report was written: %+v", w.report())
+	}
+}
+
+// Nor does a label with a certificate that was copied from a good fragment: no report is asked for.
+func TestACopiedCertificateMakesNoBundle(t *testing.T) {
+	w := newWorld(t)
+	copied := parse(w, w.part(w.vendor, "base", "redis-base", 1, `{}`))
+	copied.SetName("copied")
+	text, err := copied.MarshalJSON()
+	w.must(err)
+	w.put(text)
+	for range 3 {
+		if again, err := w.look(t.Context(), item{ID: ID{shop, redis}}); again || err != nil {
+			t.Errorf("again %v, %v", again, err)
+		}
+	}
+	if w.knows(ID{shop, redis}) || w.calls["get ProfileBundle"]+w.calls["create ProfileBundle"] > 0 || len(w.gets) != 1 {
+		t.Errorf("read %v, calls %v", w.gets, w.calls)
+	}
+}
+
+// What a copied certificate lets in may unpack to megabytes: many of them are judged a few at a time.
+func TestOnlyAFewObjectsAreJudgedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	var now, most atomic.Int32
+	w.reader = newReader(w, func(verify.Snapshot, *fragment.Object) (*fragment.Fragment, *decision.Error) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
+		}
+		time.Sleep(10 * time.Millisecond)
+		return nil, decision.Errorf(decision.Tampered, "a stand-in")
+	}, w.Metrics)
+	var group sync.WaitGroup
+	for range 4 * readers {
+		group.Go(func() { w.reader.judged(verify.Snapshot{Policy: w.policy}, []byte(flat)) })
+	}
+	group.Wait()
+	if most.Load() != judges {
+		t.Errorf("%d at once, want %d", most.Load(), judges)
+	}
+}
+
+// A good fragment whose stored label names another bundle makes none of that name.
+func TestAFragmentOfAnotherBundleMakesNoBundle(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.part(w.vendor, "base", "redis-base", 1, `{}`))
+	w.edit("redis-base", func(u *unstructured.Unstructured) {
+		labels := u.GetLabels()
+		labels[fragment.LabelBundle] = "ghost"
+		u.SetLabels(labels)
+	})
+	ghost := ID{shop, "ghost"}
+	if _, err := w.look(t.Context(), item{ID: ghost}); err != nil || w.knows(ghost) || w.calls["create ProfileBundle"] > 0 {
+		t.Errorf("%v, calls %v", err, w.calls)
 	}
 }
 

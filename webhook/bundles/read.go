@@ -19,6 +19,11 @@ import (
 // readers bounds how many objects of one bundle are read at once.
 const readers = 8
 
+// judges bounds how many objects are judged at once, over all bundles: a few KiB of an annotation unpack
+// to 8 MiB, with half a million values that are hashed before anybody vouched for them, which takes
+// some 60 MiB. A certificate of a known key, which lets an object be read at all, anybody can copy.
+const judges = 2
+
 // Getter reads one stored object; rejudge.API is one.
 type Getter interface {
 	// Get returns nil where there is no such object.
@@ -42,13 +47,14 @@ type reader struct {
 	get     Getter
 	judge   Judge
 	metrics *Metrics
+	judging chan struct{} // room for judges
 
 	mu    sync.Mutex
 	known map[Key]*reading
 }
 
 func newReader(get Getter, judge Judge, metrics *Metrics) *reader {
-	return &reader{get: get, judge: judge, metrics: metrics, known: map[Key]*reading{}}
+	return &reader{get: get, judge: judge, metrics: metrics, judging: make(chan struct{}, judges), known: map[Key]*reading{}}
 }
 
 // dropped says why an object need not be read, by its metadata alone: no policy could admit it. A
@@ -164,6 +170,8 @@ func (r *reader) judged(s verify.Snapshot, raw json.RawMessage) *reading {
 		return now
 	}
 	now.uid, now.version, now.gone = o.UID, resourceVersion(raw), o.Deleting
+	r.judging <- struct{}{}
+	defer func() { <-r.judging }()
 	now.fragment, now.refusal = r.judge(s, o)
 	return now
 }

@@ -48,6 +48,11 @@ type drift struct {
 // lookAtBundle judges what is stored of a bundle and carries the answer out. Of a namespace that is
 // going nothing is kept: it could not end while a composite is made again in it.
 func (c *Controller) lookAtBundle(ctx context.Context, s verify.Snapshot, id ID) (again bool, err error) {
+	if !c.knows(id) {
+		if is, failed := c.concerned(ctx, s, id); !is {
+			return failed, nil
+		}
+	}
 	st, err := c.open(ctx, id)
 	if err != nil {
 		return false, err
@@ -58,6 +63,17 @@ func (c *Controller) lookAtBundle(ctx context.Context, s verify.Snapshot, id ID)
 		return false, nil
 	}
 	return again, err
+}
+
+// concerned reports whether a bundle that is not known yet may be one. To open it takes reads, again and
+// again as long as somebody's objects bear its label and a certificate that anybody can copy.
+func (c *Controller) concerned(ctx context.Context, s verify.Snapshot, id ID) (is, failed bool) {
+	if c.index.get(Key{kindBundle, id.Namespace, id.Name}) != nil {
+		return true, false
+	}
+	st := &state{ID: id}
+	candidates, failed := c.candidates(ctx, s, st)
+	return st.relevant(s, c.Ledger.Slots(id.Namespace, id.Name), candidates), failed
 }
 
 // decide is one look: what is stored, what it means, and what is done about it.
@@ -117,13 +133,13 @@ func (st *state) names(marks map[ledger.Slot]ledger.SlotMark) map[string]bool {
 }
 
 // relevant reports whether the bundle is one: it was before, the policy names it, or something in it was
-// signed by whom the policy knows.
+// signed for it by whom the policy knows.
 func (st *state) relevant(s verify.Snapshot, marks map[ledger.Slot]ledger.SlotMark, candidates []bundle.Candidate) bool {
 	if _, named := s.Policy.Bundles[st.Name]; named || st.report != nil || len(marks) > 0 {
 		return true
 	}
 	for _, candidate := range candidates {
-		if candidate.Fragment != nil {
+		if f := candidate.Fragment; f != nil && f.Bundle == st.Name {
 			return true
 		}
 	}

@@ -74,17 +74,19 @@ func (c *Controller) lookAtRules(ctx context.Context, s verify.Snapshot) (again 
 	}
 	counts := RuleCounts{Admitted: len(admitted), Rejected: len(rules) - len(admitted)}
 	set, err := bundle.Effective(admitted)
-	if errors.Is(err, bundle.ErrNoRules) {
-		c.outage(ctx, counts)
-		return failed || failedToo, c.tellRules(ctx, metav1.Condition{
-			Status: metav1.ConditionFalse, Reason: string(decision.MemberMissing), Message: nothingAdmitted(counts),
-		}, counts)
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, bundle.ErrNoRules) {
 		return false, err
 	}
+	if set != nil {
+		counts.Effective = effective(set)
+	}
+	if off := detectionOff(s.Policy, set, counts); off != "" {
+		c.outage(ctx, counts, off)
+		return failed || failedToo, c.tellRules(ctx, metav1.Condition{
+			Status: metav1.ConditionFalse, Reason: string(decision.MemberMissing), Message: off,
+		}, counts)
+	}
 	c.healed(ctx)
-	counts.Effective = effective(set)
 	return failed || failedToo, c.tellRules(ctx, metav1.Condition{
 		Status: metav1.ConditionTrue, Reason: "Admitted",
 		Message: fmt.Sprintf("%d of %d Rules objects are admitted, with %d rules%s", counts.Admitted, len(rules), counts.Effective, contradictions(set)),
@@ -192,20 +194,30 @@ func (c *Controller) tellRuled(ctx context.Context, all []ruled) {
 	}
 }
 
-func nothingAdmitted(counts RuleCounts) string {
-	return fmt.Sprintf("no Rules object is admitted, %d are rejected: detection is off for whoever takes signed rules alone; hint: kubectl get events -A --field-selector involvedObject.kind=Rules", counts.Rejected)
+// detectionOff says for whom nothing is detected; "" where no pod is left without rules. A nil set has none.
+func detectionOff(p *trustpolicy.Policy, set *bundle.RuleSet, counts RuleCounts) string {
+	const look = "hint: kubectl get events -A --field-selector involvedObject.kind=Rules"
+	if set == nil {
+		return fmt.Sprintf("no Rules object is admitted, %d are rejected: detection is off for whoever takes signed rules alone; %s", counts.Rejected, look)
+	}
+	// check: MemberMissing: the overlay of one bundle must not hide that the rules of all other pods are gone
+	if len(set.For("")) == 0 && known(p.RuleClasses, "base") {
+		return fmt.Sprintf("no rules of class base are admitted, %d Rules objects are rejected: detection is off for pods of no bundle, and of bundles without rules of their own; %s",
+			counts.Rejected, look)
+	}
+	return ""
 }
 
 // outage says that nothing is admitted, and says it again after each Interval.
-func (c *Controller) outage(ctx context.Context, counts RuleCounts) {
+func (c *Controller) outage(ctx context.Context, counts RuleCounts, off string) {
 	c.Metrics.noRules.Set(1)
 	now := c.Now()
 	if !c.rules.outage.IsZero() && now.Before(c.rules.outage.Add(c.Interval)) {
 		return
 	}
 	c.rules.outage = now
-	c.Log.Error("no rules are admitted: detection is off", "rejected", counts.Rejected)
-	c.Events.Warning(ctx, rejudge.PolicyReference(), "NoRulesAdmitted", nothingAdmitted(counts))
+	c.Log.Error("no rules are admitted: detection is off", "admitted", counts.Admitted, "rejected", counts.Rejected)
+	c.Events.Warning(ctx, rejudge.PolicyReference(), "NoRulesAdmitted", off)
 }
 
 func (c *Controller) healed(ctx context.Context) {

@@ -79,6 +79,29 @@ func TestNothingAdmittedIsSaidUntilItIsHealed(t *testing.T) {
 	}
 }
 
+// The overlay of one bundle is no reason to be quiet about all other pods, unless the policy has no base.
+func TestAnOverlayHidesNoLossOfTheBase(t *testing.T) {
+	w := newWorld(t)
+	w.trust(fmt.Sprintf("ruleClasses: {base: {signers: [%q], allowedRuleIDs: [\"*\"]}, overlay: {signers: [%q], allowedRuleIDs: [\"*\"]}}\n", w.vendor.Fingerprint, w.operator.Fingerprint))
+	w.put(w.ruleObject(w.vendor, "base", "baseline", "R0001", 1))
+	overlay := w.operator.Sign(t, `{apiVersion: kubescape.io/v1, kind: Rules, metadata: {name: site, namespace: shop, labels: {signature.kubescape.io/fragment-class: overlay,
+  signature.kubescape.io/bundle: redis}}, spec: {rules: [{enabled: true, id: R0001, name: x, description: "", expressions: {message: "", uniqueId: "", ruleExpression: []},
+  profileDependency: 0, severity: 1, supportPolicy: false, tags: [], agentVersionRequirement: "", isTriggerAlert: true, mitreTactic: "", mitreTechnique: ""}]}}`, true)
+	w.put(overlay)
+	w.lookRules()
+	w.wantRules("True Admitted", 2, 0)
+	w.said()
+	w.delete(fragment.KindRules, "baseline")
+	w.lookRules()
+	w.wantRules("False MemberMissing", 1, 0)
+	if got := w.said(); !slices.Equal(got, []string{"Warning TrustPolicy/cluster NoRulesAdmitted"}) || w.gauge("hostwarrant_rules_nothing_admitted") != 1 {
+		t.Errorf("without the base: %v", got)
+	}
+	w.trust(fmt.Sprintf("ruleClasses: {overlay: {signers: [%q], allowedRuleIDs: [\"*\"]}}\n", w.operator.Fingerprint))
+	w.lookRules()
+	w.wantRules("True Admitted", 1, 0)
+}
+
 func TestRulesAreHeldToVersionsOverARestart(t *testing.T) {
 	w := newWorld(t)
 	w.trustRules()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -164,6 +165,10 @@ func rebuilt(status v1alpha1.ProfileBundleStatus, stored *unstructured.Unstructu
 	c, err := bundle.ParseManifest(manifest)
 	// check: Tampered: members that were never verified must not stand for those of the last composite
 	if err != nil || c.Root != string(status.MerkleRoot) {
+		return nil
+	}
+	// check: Tampered: names and versions are under no root, and a member under another name would drop out when it is altered
+	if len(c.Leaves) != int(status.MemberCount) || !slices.Equal(members(c), status.Members) {
 		return nil
 	}
 	spec, found, err := unstructured.NestedMap(stored.Object, "spec")
