@@ -79,6 +79,24 @@ func TestNothingAdmittedIsSaidUntilItIsHealed(t *testing.T) {
 	}
 }
 
+// Rules that nobody signed count while no class of rules is there, and from the moment of one no more.
+func TestAPolicyThatGivesRuleClassesRefusesUnsignedRulesAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.put([]byte(`{"apiVersion":"kubescape.io/v1","kind":"Rules","metadata":{"name":"unsigned","namespace":"shop"},"spec":{"rules":[]}}`))
+	w.put(w.ruleObject(w.vendor, "base", "baseline", "R0001", 1))
+	w.lookRules()
+	w.wantRules("Unknown NotSigned", 0, 0)
+	if got := w.said(); len(got) != 0 {
+		t.Errorf("without ruleClasses: %v", got)
+	}
+	w.trustRules()
+	w.lookRules()
+	w.wantRules("True Admitted", 1, 1)
+	if got := w.said(); !slices.Contains(got, "Warning Rules/unsigned Unsigned") {
+		t.Errorf("with them: %v", got)
+	}
+}
+
 // The overlay of one bundle is no reason to be quiet about all other pods, unless the policy has no base.
 func TestAnOverlayHidesNoLossOfTheBase(t *testing.T) {
 	w := newWorld(t)
@@ -132,6 +150,14 @@ func TestBindingsAreJudgedAgainWhenThePolicyChanges(t *testing.T) {
 	w.lookRules()
 	if got := w.said(); !slices.Equal(got, []string{"Warning RuntimeRuleAlertBinding/all Unsigned"}) {
 		t.Errorf("with them: %v", got)
+	}
+	w.put(w.vendor.Sign(t, `{apiVersion: kubescape.io/v1, kind: RuntimeRuleAlertBinding, metadata: {name: all, namespace: shop, labels: {signature.kubescape.io/fragment-class: base}}, spec: {}}`, true))
+	w.lookRules()
+	w.said()
+	w.put([]byte(`{"apiVersion":"kubescape.io/v1","kind":"RuntimeRuleAlertBinding","metadata":{"name":"all","namespace":"shop"},"spec":{}}`))
+	w.lookRules()
+	if got := w.said(); !slices.Equal(got, []string{"Warning RuntimeRuleAlertBinding/all Unsigned"}) {
+		t.Errorf("a good one that is made bad: %v", got)
 	}
 }
 
