@@ -71,8 +71,8 @@ func (c *cli) policyImport(path string, o importOptions) error {
 	if err != nil {
 		return err
 	}
-	// check: PolicyMalformed: what is printed must be a document that our own readers take
 	p, err := trustpolicy.ReadUnverified(document)
+	// check: PolicyMalformed: what is printed must be a document that our own readers take
 	if err != nil {
 		return refused(path, err)
 	}
