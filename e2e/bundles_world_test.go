@@ -33,11 +33,20 @@ const shop = "shop"
 
 func newBundleWorld(t *testing.T, aggregated bool) *bundleWorld {
 	t.Helper()
+	root := testkit.NewSigner(t, "ed25519")
+	w := installBundles(t, aggregated, []byte(root.Line+"\n"), pool, shop)
+	w.root, w.signer = root, testkit.NewSigner(t, "ed25519")
+	w.vendor, w.operator = testkit.NewFragmentSigner(t), testkit.NewFragmentSigner(t)
+	w.trust(t, "")
+	must(t, w.webhook.Wait(t.Context(), "/readyz"))
+	return w
+}
+
+// installBundles starts the product beside one home, under these roots and without a policy.
+func installBundles(t *testing.T, aggregated bool, roots []byte, namespaces ...string) *bundleWorld {
+	t.Helper()
 	ctx, l, cp := ownLab(t, lab.ControlPlaneOptions{})
-	w := &bundleWorld{
-		installation: &installation{cp: cp, root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519")},
-		vendor:       testkit.NewFragmentSigner(t), operator: testkit.NewFragmentSigner(t),
-	}
+	w := &bundleWorld{installation: &installation{cp: cp}}
 	groups := []string{kubescape.Rules}
 	if aggregated {
 		w.storage = storage.Start(t, l, cp)
@@ -46,7 +55,7 @@ func newBundleWorld(t *testing.T, aggregated bool) *bundleWorld {
 	}
 	must(t, kubescape.InstallCRDs(ctx, cp, groups...))
 	w.options = product.Options{
-		Lab: l, ControlPlane: cp, Roots: []byte(w.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{pool, shop}, UpstreamCRDs: upstreamCRDs(t),
+		Lab: l, ControlPlane: cp, Roots: roots, ClusterID: "e2e", HostNamespaces: namespaces, UpstreamCRDs: upstreamCRDs(t),
 	}
 	var err error
 	w.product, err = product.Install(ctx, w.options)
@@ -54,8 +63,6 @@ func newBundleWorld(t *testing.T, aggregated bool) *bundleWorld {
 	w.webhook, err = w.product.StartWebhook(ctx)
 	must(t, err)
 	w.startController(t)
-	w.trust(t, "")
-	must(t, w.webhook.Wait(ctx, "/readyz"))
 	return w
 }
 

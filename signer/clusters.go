@@ -136,3 +136,10 @@ func (c namedClusters) hosts() string {
 	}
 	return b.String()
 }
+
+// warnOfAnyCluster tells of a policy that no cluster with a name takes.
+func (c *cli) warnOfAnyCluster(p *trustpolicy.Policy) {
+	if _, anywhere := p.Clusters[trustpolicy.AnyCluster]; anywhere && len(p.Clusters) == 1 && p.Mode(c.now()) == trustpolicy.Enforce {
+		c.say("warning", "the policy enforces for any cluster, and one that has a name refuses that (PolicyWrongCluster): name the cluster in clusters, as its anchor does, before the roots sign")
+	}
+}

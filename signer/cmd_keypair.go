@@ -155,7 +155,7 @@ func matchesPublic(path string, key *ecdsa.PublicKey) error {
 		return err
 	}
 	if !beside.Equal(key) {
-		return undecided(fmt.Errorf("%s is not the public half of the private key beside it", path))
+		return &failure{code: exitUndecided, err: fmt.Errorf("%s is not the public half of the private key beside it", path), hint: "ssh-keygen -y -f KEY prints the one that is; put it there, or move this one away"}
 	}
 	return nil
 }
@@ -173,6 +173,9 @@ func parseFragmentKey(text []byte) (*ecdsa.PublicKey, error) {
 	block, rest := pem.Decode(text)
 	if block == nil {
 		key, _, err := sshsig.ParsePublicKey(strings.TrimSpace(string(text)))
+		if e, ok := errors.AsType[*decision.Error](err); ok && e.Reason == decision.Malformed {
+			return nil, decision.Errorf(decision.Malformed, "no public key: neither PEM nor one OpenSSH line").Try("ssh-keygen -y -f KEY writes the public half of an OpenSSH key, openssl pkey -in KEY -pubout that of one in PEM")
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -71,10 +71,12 @@ func (c *cli) policyImport(path string, o importOptions) error {
 	if err != nil {
 		return err
 	}
+	p, err := trustpolicy.ReadUnverified(document)
 	// check: PolicyMalformed: what is printed must be a document that our own readers take
-	if _, err := trustpolicy.ReadUnverified(document); err != nil {
+	if err != nil {
 		return refused(path, err)
 	}
+	c.warnOfAnyCluster(p)
 	c.say("note", "not carried over: the signature (the roots sign the new document), and who signed when")
 	c.say("note", "the document vouches for no phase script and allows no SSHHost until joinProfiles is filled in")
 	return c.print(document)

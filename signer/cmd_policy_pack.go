@@ -10,6 +10,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/statement"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
 )
 
@@ -66,6 +67,10 @@ func (c *cli) policyPack(path string, o packOptions) error {
 	text, err := policyYAML(t)
 	if err != nil {
 		return undecided(fmt.Errorf("%s: %w", path, err))
+	}
+	// One that does not read is for verify to refuse.
+	if p, err := trustpolicy.ReadUnverified([]byte(t.Document)); err == nil {
+		c.warnOfAnyCluster(p)
 	}
 	if o.out != "" {
 		return writeOut(o.out, text, o.force)

@@ -71,6 +71,28 @@ func TestPublishedPoliciesAreImportedAndExported(t *testing.T) {
 	}
 }
 
+// A policy that enforces for any cluster is refused by each that has a name: who makes one is told before it is signed.
+func TestAPolicyForAnyClusterIsToldWhereItGoes(t *testing.T) {
+	w := newWorld(t)
+	root := w.write("demo-root.pub", string(testkit.Corpus(t, "fragments/node-agent/keys/demo-root.pub")))
+	published := w.write("published.json", string(testkit.Corpus(t, "fragments/node-agent/trust-policy.signed.json")))
+	const said = "one that has a name refuses that (PolicyWrongCluster)"
+	for _, tt := range []struct {
+		cluster, mode string
+		warned        bool
+	}{{"any", "enforce", true}, {"any", "warn", false}, {"prod-1", "enforce", false}} {
+		r := w.hostwarrant("policy", "import", published, "--root", root, "--cluster", tt.cluster, "--mode", tt.mode)
+		if r.code != exitDone || strings.Contains(r.err, said) != tt.warned {
+			t.Errorf("import for %s in mode %s: exit %d, %s", tt.cluster, tt.mode, r.code, r.err)
+		}
+		document := w.write("document.yaml", r.out)
+		w.write("document.yaml.sig", testkit.Sign(t, w.alice, trustpolicy.Namespace, []byte(r.out)))
+		if r = w.hostwarrant("policy", "pack", document); r.code != exitDone || strings.Contains(r.err, said) != tt.warned {
+			t.Errorf("pack for %s in mode %s: exit %d, %s", tt.cluster, tt.mode, r.code, r.err)
+		}
+	}
+}
+
 // What we export verifies by the other format's rules, and is imported again.
 func TestExportSigns(t *testing.T) {
 	w := newWorld(t)

@@ -138,14 +138,14 @@ func (r *result) effect() string {
 	if r.Composite == nil {
 		return "there is no composite"
 	}
-	return fmt.Sprintf("the last verified composite of %d fragments is kept", len(r.Composite.Leaves))
+	return fmt.Sprintf("the last verified composite of %s is kept", fragments(len(r.Composite.Leaves)))
 }
 
 func assembled(r *result) metav1.Condition {
 	if r.Verdict != bundle.Refused {
 		return metav1.Condition{
 			Type: v1alpha1.ConditionAssembled, Status: metav1.ConditionTrue, Reason: reasonAssembled,
-			Message: fmt.Sprintf("%d fragments under Merkle root %s", len(r.Composite.Leaves), r.Composite.Root),
+			Message: fmt.Sprintf("%s under Merkle root %s", fragments(len(r.Composite.Leaves)), r.Composite.Root),
 		}
 	}
 	message := r.effect() + ": " + r.Refusal.Error()
@@ -197,4 +197,12 @@ func names(leaves []bundle.Leaf) string {
 		text += ledger.Slot{Class: leaf.Class, Name: leaf.Name}.Key()
 	}
 	return text
+}
+
+// fragments counts them in words.
+func fragments(n int) string {
+	if n == 1 {
+		return "1 fragment"
+	}
+	return fmt.Sprintf("%d fragments", n)
 }

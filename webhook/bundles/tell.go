@@ -138,10 +138,10 @@ func (c *Controller) events(ctx context.Context, st *state, r *result, was, next
 		c.transition(ctx, about, name, was.Conditions, next.Conditions)
 	}
 	if r.Verdict == bundle.Accepted && was.MerkleRoot != "" && was.MerkleRoot != next.MerkleRoot {
-		c.Events.Normal(ctx, about, "RootChanged", fmt.Sprintf("the composite is made of %d fragments under Merkle root %s", next.MemberCount, next.MerkleRoot))
+		c.Events.Normal(ctx, about, "RootChanged", fmt.Sprintf("the composite is made of %s under Merkle root %s", fragments(int(next.MemberCount)), next.MerkleRoot))
 	}
 	if len(r.Left) > 0 {
-		c.Events.Warning(ctx, about, "MembersLeft", fmt.Sprintf("%d fragments are no members any more: %s", len(r.Left), names(r.Left)))
+		c.Events.Warning(ctx, about, "MembersLeft", fmt.Sprintf("no longer members: %s, %s", fragments(len(r.Left)), names(r.Left)))
 	}
 	if r.replaced {
 		c.Events.Warning(ctx, about, "ProfileReplaced", "a ContainerProfile of this name was written over: the trust policy gives the name to this bundle")
