@@ -1,6 +1,7 @@
 package bundles
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,9 +13,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/bundle"
@@ -455,6 +459,34 @@ func TestAManifestThatIsTooLongStandsInConfigMaps(t *testing.T) {
 	w.wantAssembled("False Unsigned")
 	if got := w.report().Status; got.MemberCount != many || got.MerkleRoot != status.MerkleRoot {
 		t.Errorf("after a restart the last composite has %d members", got.MemberCount)
+	}
+}
+
+// Whoever may make ConfigMaps could hold a large bundle up by an immutable one, and is named at least.
+func TestAManifestThatCannotBeWrittenIsReported(t *testing.T) {
+	w := newWorld(t)
+	blocked := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: ManifestName(redis, 0)}, Immutable: new(true)}
+	w.must(w.api.Create(t.Context(), blocked))
+	w.api = interceptor.NewClient(w.api, interceptor.Funcs{
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			if o.GetName() == blocked.Name { // the fake API knows nothing of immutable
+				return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, o.GetName(), nil)
+			}
+			return c.Update(ctx, o, opts...)
+		},
+	})
+	w.restart()
+	for i := range 300 {
+		w.put(w.part(w.vendor, "base", fmt.Sprintf("redis-base-%03d-%s", i, strings.Repeat("x", 230)), 1, fmt.Sprintf(`{execs: [{path: /usr/bin/p%d}]}`, i)))
+	}
+	w.settle()
+	if got := w.condition(v1alpha1.ConditionPublished); got != "False BytesChanged" {
+		t.Errorf("Published is %s", got)
+	}
+	w.must(w.api.Delete(t.Context(), blocked))
+	w.settle()
+	if got := w.condition(v1alpha1.ConditionPublished); got != "True Stored" {
+		t.Errorf("once it is gone, Published is %s", got)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/bundle"
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
 
 // A manifest that is too long for an annotation stands in ConfigMaps, in pieces: one may have 1 MiB.
@@ -64,7 +65,13 @@ func (c *Controller) keepPiece(ctx context.Context, st *state, piece int, text s
 		return err
 	}
 	// Only the name is known of what is there; it is ours, whatever it says.
-	return c.Client.Update(ctx, want, client.FieldOwner(FieldManager))
+	err = c.Client.Update(ctx, want, client.FieldOwner(FieldManager))
+	// check: BytesChanged: an immutable ConfigMap of this name, made beforehand, would hold the bundle up and nobody would know why
+	if apierrors.IsInvalid(err) {
+		return decision.Errorf(decision.BytesChanged, "the ConfigMap %s/%s, where the manifest is to stand, holds something else and cannot be written: %v", want.Namespace, want.Name, err).
+			Try("kubectl delete configmap -n " + want.Namespace + " " + want.Name)
+	}
+	return err
 }
 
 func ownedBy(report *v1alpha1.ProfileBundle) metav1.OwnerReference {

@@ -172,8 +172,13 @@ func (c *Controller) versionOf(p *trustpolicy.Policy, namespace string, f *fragm
 	return decision.From(err)
 }
 
+// maxUnsignedTold bounds the events of one look about objects that nobody signed, which anybody can make
+// by the thousand; the metric counts them all.
+const maxUnsignedTold = 20
+
 // tellRuled tells of objects whose verdict changed.
 func (c *Controller) tellRuled(ctx context.Context, all []ruled) {
+	unsigned := 0
 	was := c.rules.reasons
 	c.rules.reasons = map[Key]decision.Reason{}
 	c.Metrics.rules.Reset()
@@ -188,7 +193,13 @@ func (c *Controller) tellRuled(ctx context.Context, all []ruled) {
 		}
 		c.Metrics.rules.WithLabelValues(r.Kind, "rejected", reasonOf(r.refusal)).Inc()
 		c.rules.reasons[r.Key] = r.refusal.Reason
-		if was[r.Key] != r.refusal.Reason && r.refusal.Reason != decision.SnapshotUnavailable {
+		if was[r.Key] == r.refusal.Reason || r.refusal.Reason == decision.SnapshotUnavailable {
+			continue
+		}
+		if r.refusal.Reason == decision.Unsigned {
+			unsigned++
+		}
+		if r.refusal.Reason != decision.Unsigned || unsigned <= maxUnsignedTold {
 			c.Events.Warning(ctx, about, string(r.refusal.Reason), "the stored object may not take effect: "+r.refusal.Denied(r.Kind, r.Name).Message())
 		}
 	}

@@ -97,6 +97,22 @@ func TestAPolicyThatGivesRuleClassesRefusesUnsignedRulesAtOnce(t *testing.T) {
 	}
 }
 
+// Anybody who may write rules can write thousands; the one that was signed and refused is told of all the same.
+func TestAFloodOfUnsignedRulesIsToldInPart(t *testing.T) {
+	w := newWorld(t)
+	w.trustRules()
+	for i := range 5 * maxUnsignedTold {
+		w.put([]byte(fmt.Sprintf(`{"apiVersion":"kubescape.io/v1","kind":"Rules","metadata":{"name":"junk-%03d","namespace":"shop"},"spec":{"rules":[]}}`, i)))
+	}
+	w.put(w.ruleObject(w.operator, "base", "unlisted", "R0001", 1))
+	w.lookRules()
+	w.wantRules("False MemberMissing", 0, 5*maxUnsignedTold+1)
+	got := w.said()
+	if len(got) != maxUnsignedTold+2 || !slices.Contains(got, "Warning Rules/unlisted SignerUnknown") || !slices.Contains(got, "Warning TrustPolicy/cluster NoRulesAdmitted") {
+		t.Errorf("%d events: %v", len(got), got)
+	}
+}
+
 // The overlay of one bundle is no reason to be quiet about all other pods, unless the policy has no base.
 func TestAnOverlayHidesNoLossOfTheBase(t *testing.T) {
 	w := newWorld(t)
