@@ -42,6 +42,19 @@ func (s Snapshot) fragment(o, old *fragment.Object) (*fragment.Fragment, decisio
 	return f, d
 }
 
+// Permitted judges a fragment that was read before, and cannot be read now, by the policy in force: by
+// all but its version. It is nil where the policy allows it.
+func Permitted(s Snapshot, f *fragment.Fragment) *decision.Error {
+	// check: PolicyUnavailable: without a policy that counts, nothing that was allowed once is allowed still
+	if err := s.usable(); err != nil {
+		return decision.From(err)
+	}
+	if err := s.permitted(f); err != nil {
+		return decision.From(err)
+	}
+	return nil
+}
+
 const signFragment = "hostwarrant sign -i FILE --key KEY --class CLASS"
 
 func labelPath(name string) string { return "metadata.labels[" + name + "]" }

@@ -297,6 +297,25 @@ func TestARevokedKeySignsNoFragment(t *testing.T) {
 	g.want(d, decision.SignerRevoked)
 }
 
+// What was read under another policy is judged by the one in force, though the object cannot be read again.
+func TestWhatWasReadBeforeIsJudgedAnew(t *testing.T) {
+	g := newGuild(t)
+	g.classes("")
+	f, d := g.judge(g.vendor, profileText("redis-base", labels("redis", "base", "1"), "execs: [{path: /bin/a}]"))
+	g.want(d, decision.Verified)
+	if err := verify.Permitted(g.s, f); err != nil {
+		t.Errorf("the same policy: %v", err)
+	}
+	g.classes("revoked: {fragmentSigners: [\"" + g.vendor.Fingerprint + "\"]}\n")
+	if err := verify.Permitted(g.s, f); err == nil || err.Reason != decision.SignerRevoked {
+		t.Errorf("a policy that revokes the key: %v", err)
+	}
+	g.s.Policy = nil
+	if err := verify.Permitted(g.s, f); err == nil || err.Reason != decision.PolicyUnavailable {
+		t.Errorf("no policy: %v", err)
+	}
+}
+
 // The values of a class hold for each path, and a wildcard in a fragment does not reach further.
 func TestValuesOfAClass(t *testing.T) {
 	g := newGuild(t)

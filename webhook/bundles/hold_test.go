@@ -394,6 +394,21 @@ func TestATightenedPolicyCountsAtOnce(t *testing.T) {
 	w.wantExecs(all)
 }
 
+// A Get that fails keeps nothing in effect that the policy took away, and nothing from it that the policy still allows.
+func TestATightenedPolicyCountsForWhatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.three()
+	w.settle()
+	w.failing["redis-net"], w.failing["redis-site"], w.failing["redis-base"] = true, true, true
+	w.trust("floors: {web: 1}\n") // another policy, that allows the same
+	w.settle()
+	w.wantAssembled(honest)
+	w.wantExecs(all)
+	w.trust("revoked: {fragmentSigners: [\"" + w.operator.Fingerprint + "\"]}\n")
+	w.settle()
+	w.wantExecs("/usr/bin/redis-server")
+}
+
 func TestWithoutAPolicyNothingChanges(t *testing.T) {
 	w := newWorld(t)
 	w.three()

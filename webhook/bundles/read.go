@@ -148,11 +148,15 @@ func (r *reader) look(ctx context.Context, s verify.Snapshot, f *facts) (now *re
 	return now, false
 }
 
-// unread is what a known object counts as while it cannot be read: what it was, as long as the policy
-// is the one it was judged by.
+// unread is what a known object counts as while it cannot be read: what it was, judged anew where the
+// policy is another one. Whoever can make a Get fail must not keep in effect what the policy took away.
 func unread(s verify.Snapshot, old *reading, err error) *reading {
-	if old != nil && old.policy == s.Policy.Digest && !old.gone {
+	switch {
+	case old == nil || old.gone:
+	case old.policy == s.Policy.Digest:
 		return old
+	case old.fragment != nil:
+		return &reading{fragment: old.fragment, refusal: verify.Permitted(s, old.fragment)}
 	}
 	refusal := decision.Errorf(decision.SnapshotUnavailable, "it could not be read: %.200v", err).Try("it is tried again by itself; look at the API server that holds it")
 	return &reading{refusal: refusal}
