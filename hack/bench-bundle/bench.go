@@ -56,16 +56,16 @@ func bench(runs int, out io.Writer) error {
 }
 
 func report(all map[int][]costs, out io.Writer) error {
-	fmt.Fprintf(out, "%9s %10s %10s %10s %8s %12s %10s %14s %11s %10s\n",
-		"fragments", "verify", "assemble", "both", "each", "checks", "unchanged", "checks then", "memory MiB", "API calls")
+	fmt.Fprintf(out, "%9s %10s %10s %10s %8s %12s %10s %14s %11s\n",
+		"fragments", "verify", "assemble", "both", "each", "checks", "unchanged", "checks then", "memory MiB")
 	both := map[int]time.Duration{}
 	for _, n := range sizes() {
 		runs := all[n]
 		both[n] = median(runs, func(c costs) time.Duration { return c.verify + c.assemble })
-		fmt.Fprintf(out, "%9d %10.2f %10.2f %10.2f %8.3f %12d %10.2f %14d %11.1f %10s\n", n,
+		fmt.Fprintf(out, "%9d %10.2f %10.2f %10.2f %8.3f %12d %10.2f %14d %11.1f\n", n,
 			ms(median(runs, func(c costs) time.Duration { return c.verify })), ms(median(runs, func(c costs) time.Duration { return c.assemble })),
 			ms(both[n]), ms(both[n])/float64(n), runs[0].checked, ms(median(runs, func(c costs) time.Duration { return c.again })), runs[0].checkedAgain,
-			float64(median(runs, func(c costs) int { return c.memory }))/1024, "-") // whoever reads the objects makes the calls
+			float64(median(runs, func(c costs) int { return c.memory }))/1024)
 	}
 	ratio := float64(both[10_000]) / float64(both[1000])
 	fmt.Fprintf(out, "10,000 cost %.1f times what 1,000 cost (bound %d)\n", ratio, bound)
