@@ -330,6 +330,25 @@ test_a_caller_that_is_killed_does_not_stop_the_script() {
 	contains out 'bytes=300000'
 }
 
+# A helper that sleeps on with the caller's channel in its hands makes each caller wait for it.
+test_no_helper_that_sleeps_holds_the_callers_channel() {
+	runs $ID <<-'S'
+		i=0
+		while [ $i -lt 8 ]; do
+			i=$((i + 1))
+			for p in /proc/[0-9]*; do
+				read -r name <"$p/comm" || continue
+				[ "$name" = sleep ] && [ "$p/fd/1" -ef "/proc/$PPID/fd/1" ] && echo "held by a sleep"
+			done 2>/dev/null
+			sleep 0.03 >/dev/null
+		done
+		[ -e "/proc/$PPID/fd/1" ] && echo looked
+	S
+	answers 0
+	contains out looked
+	! grep held out || fail 'a sleep has the stdout of the shim'
+}
+
 test_signals_to_the_shim_do_not_stop_the_script() {
 	script <<-'S'
 		: >/run/started; while [ ! -e /run/go ]; do sleep 0.05; done; echo finished
