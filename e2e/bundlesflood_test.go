@@ -23,6 +23,8 @@ import (
 const (
 	junk    = 5000
 	updates = 40
+	rounds  = 4
+	tick    = 10 * time.Millisecond // of the kernel's count of processor time
 )
 
 // Junk that carries a bundle's labels costs nothing and hides nothing, in the home that admission does
@@ -35,7 +37,7 @@ func TestAFloodOfJunkBesideABundle(t *testing.T) {
 	w.becomes(t, bothSigners)
 	version := 1
 	w.work(t, &version) // the first round fills caches
-	quiet := min(w.work(t, &version), w.work(t, &version))
+	quiet := w.least(t, &version)
 	reads := w.reads(t)
 
 	before := w.cpu(t)
@@ -45,13 +47,13 @@ func TestAFloodOfJunkBesideABundle(t *testing.T) {
 	if got := w.reads(t); got != reads {
 		t.Errorf("%v objects were read during the flood", got-reads)
 	}
-	flooded := min(w.work(t, &version), w.work(t, &version))
+	flooded := w.least(t, &version)
 	t.Logf("%d changes of a member: %v of processor time without junk, %v beside %d junk objects (%.2f)", updates, quiet, flooded, junk, float64(flooded)/float64(quiet))
-	if float64(flooded) > 1.1*float64(quiet) {
+	if float64(flooded-2*tick) > 1.1*float64(quiet) {
 		t.Errorf("junk costs %v instead of %v", flooded, quiet)
 	}
-	if got := w.reads(t) - reads; got != 2*updates {
-		t.Errorf("%v objects were read for %d changes", got, 2*updates)
+	if got := w.reads(t) - reads; got != rounds*updates {
+		t.Errorf("%v objects were read for %d changes", got, rounds*updates)
 	}
 	gets, err := w.storage.Requests(func(r storage.Request) bool { return r.Verb == "get" && strings.HasPrefix(r.Name, "junk-") })
 	must(t, err)
@@ -98,6 +100,16 @@ func (w *bundleWorld) work(t *testing.T, version *int) time.Duration {
 		})
 	}
 	return w.cpu(t) - before
+}
+
+// least is the processor time of the best of some rounds: what else the machine does makes each longer.
+func (w *bundleWorld) least(t *testing.T, version *int) time.Duration {
+	t.Helper()
+	took := w.work(t, version)
+	for range rounds - 1 {
+		took = min(took, w.work(t, version))
+	}
+	return took
 }
 
 func (w *bundleWorld) profiles(t *testing.T) dynamic.ResourceInterface {

@@ -94,8 +94,10 @@ var rightly = map[string]bool{
 	account("hostwarrant-controller") + ": validating configuration: patch": true, // caBundle
 	account("hostwarrant-controller") + ": mutating configuration: patch":   true,
 	account("hostwarrant-controller") + ": ledger: update":                  true,
-	account("hostwarrant-controller") + ": ledger: patch":                   true,
-	account("hostwarrant-webhook") + ": serving CA: update":                 true,
+	// ConfigMaps, for manifests: the anchor is immutable, and hostwarrant-composites holds the account to manifests
+	account("hostwarrant-controller") + ": anchor: update":  true,
+	account("hostwarrant-controller") + ": ledger: patch":   true,
+	account("hostwarrant-webhook") + ": serving CA: update": true,
 }
 
 // Only a cluster administrator can take away what guards; each cell is the API server's own answer.

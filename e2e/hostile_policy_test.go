@@ -65,7 +65,9 @@ func newBare(t *testing.T) *bare {
 		return encode(t, operations)
 	}
 	registration := cp.Client().AdmissionregistrationV1()
-	_, err = registration.ValidatingWebhookConfigurations().Patch(ctx, "hostwarrant", types.JSONPatchType, patch(2), metav1.PatchOptions{})
+	validating, err := registration.ValidatingWebhookConfigurations().Get(ctx, "hostwarrant", metav1.GetOptions{})
+	must(t, err)
+	_, err = registration.ValidatingWebhookConfigurations().Patch(ctx, "hostwarrant", types.JSONPatchType, patch(len(validating.Webhooks)), metav1.PatchOptions{})
 	must(t, err)
 	_, err = registration.MutatingWebhookConfigurations().Patch(ctx, "hostwarrant", types.JSONPatchType, patch(1), metav1.PatchOptions{})
 	must(t, err)
