@@ -47,13 +47,17 @@ func TestAFloodOfJunkBesideABundle(t *testing.T) {
 	if got := w.reads(t); got != reads {
 		t.Errorf("%v objects were read during the flood", got-reads)
 	}
-	flooded := w.least(t, &version)
+	most := time.Duration(1.1*float64(quiet)) + 2*tick
+	flooded, tries := w.least(t, &version), 1
+	for ; flooded > most && tries < 3; tries++ { // a busy machine makes each round longer, never shorter
+		flooded = min(flooded, w.least(t, &version))
+	}
 	t.Logf("%d changes of a member: %v of processor time without junk, %v beside %d junk objects (%.2f)", updates, quiet, flooded, junk, float64(flooded)/float64(quiet))
-	if float64(flooded-2*tick) > 1.1*float64(quiet) {
+	if flooded > most {
 		t.Errorf("junk costs %v instead of %v", flooded, quiet)
 	}
-	if got := w.reads(t) - reads; got != rounds*updates {
-		t.Errorf("%v objects were read for %d changes", got, rounds*updates)
+	if got := w.reads(t) - reads; got != float64(tries*rounds*updates) {
+		t.Errorf("%v objects were read for %d changes", got, tries*rounds*updates)
 	}
 	gets, err := w.storage.Requests(func(r storage.Request) bool { return r.Verb == "get" && strings.HasPrefix(r.Name, "junk-") })
 	must(t, err)
