@@ -7,6 +7,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // The signers of the published artefacts.
@@ -120,7 +121,7 @@ func TestMalleable(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			_, err := fragment.Verify(published(t, "malleable/"+file+".yaml"))
-			wantReason(t, err, want)
+			testkit.WantReason(t, err, want)
 			agree(t, publishedText(t, "malleable/"+file+".yaml"))
 		})
 	}
@@ -136,7 +137,7 @@ func TestPublishedUnsignedFragments(t *testing.T) {
 	} {
 		o := published(t, "bob/fragments-unsigned/"+file+".yaml")
 		_, err := fragment.Verify(o)
-		wantReason(t, err, decision.Unsigned)
+		testkit.WantReason(t, err, decision.Unsigned)
 		content, err := fragment.Content(o)
 		if err != nil {
 			t.Fatal(err)

@@ -57,7 +57,7 @@ func TestHashAgreesWithTheSecondImplementation(t *testing.T) {
 		}
 		if want == "" {
 			refused++
-			wantReason(t, err, decision.Malformed)
+			testkit.WantReason(t, err, decision.Malformed)
 		} else {
 			hashed++
 		}

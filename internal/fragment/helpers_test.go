@@ -5,21 +5,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
-
-func wantReason(t *testing.T, err error, want decision.Reason) {
-	t.Helper()
-	got := decision.Verified
-	if err != nil {
-		got = decision.From(err).Reason
-	}
-	if got != want {
-		t.Errorf("got %s (%v), want %s", got, err, want)
-	}
-}
 
 // published reads a carrier of the public test data.
 func published(t testing.TB, name string) *fragment.Object {

@@ -102,7 +102,7 @@ func TestDivergence(t *testing.T) {
 	verified := func(t *testing.T, object, stored string) []string {
 		t.Helper()
 		f, err := fragment.Verify(parse(t, change(t, signer.Sign(t, object, true), func(o map[string]any) { o["spec"] = json.RawMessage(stored) })))
-		wantReason(t, err, decision.Verified)
+		testkit.WantReason(t, err, decision.Verified)
 		return f.Diverges
 	}
 	const head = `{"apiVersion":"spdx.softwarecomposition.kubescape.io/v1beta1","kind":"ContainerProfile","metadata":{"name":"n"},"spec":`

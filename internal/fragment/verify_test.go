@@ -144,7 +144,7 @@ func TestAttacksOnAnObject(t *testing.T) {
 			for embed, want := range map[bool]decision.Reason{true: tt.embedded, false: tt.bare} {
 				o := parse(t, change(t, signer.Sign(t, base, embed), tt.alter))
 				f, err := fragment.Verify(o)
-				wantReason(t, err, want)
+				testkit.WantReason(t, err, want)
 				if err == nil && (f.Signer != signer.Fingerprint || f.Bundle != "redis" || f.Class != "base" || f.Version != 7) {
 					t.Errorf("signer %s, bundle %s, class %s, version %d", f.Signer, f.Bundle, f.Class, f.Version)
 				}
@@ -160,7 +160,7 @@ func TestSignerIsReadBeforeAnyContent(t *testing.T) {
 		t.Errorf("%s, %v", name, err)
 	}
 	_, err := fragment.Signer(parse(t, []byte(base)))
-	wantReason(t, err, decision.Unsigned)
+	testkit.WantReason(t, err, decision.Unsigned)
 }
 
 func zip(t testing.TB, members ...[]byte) []byte {
@@ -214,7 +214,7 @@ func TestEmbeddedContentHasOneSpelling(t *testing.T) {
 			all := signer.Annotations(t, good, true)
 			all[fragment.AnnotationContent] = tt.content
 			_, err := fragment.Verify(parse(t, testkit.Annotate(t, []byte(base), all)))
-			wantReason(t, err, tt.want)
+			testkit.WantReason(t, err, tt.want)
 		})
 	}
 }
@@ -303,7 +303,7 @@ func TestSignedContentMustBeCanonical(t *testing.T) {
 				carrier = rules
 			}
 			_, err := fragment.Verify(parse(t, testkit.Annotate(t, []byte(carrier), signer.Annotations(t, []byte(signed), true))))
-			wantReason(t, err, tt.want)
+			testkit.WantReason(t, err, tt.want)
 			if err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("%v does not say %q", err, tt.says)
 			}
@@ -317,7 +317,7 @@ func TestContentOfOneKindOnACarrierOfAnother(t *testing.T) {
 	all := signer.Annotations(t, content(t, base), true)
 	carrier := strings.Replace(rules, "base-rules", "redis-base", 1)
 	_, err := fragment.Verify(parse(t, testkit.Annotate(t, []byte(carrier), all)))
-	wantReason(t, err, decision.KindMismatch)
+	testkit.WantReason(t, err, decision.KindMismatch)
 }
 
 func TestParseAndContentRefuse(t *testing.T) {
@@ -339,12 +339,12 @@ func TestParseAndContentRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, err := fragment.Parse([]byte(tt.text))
-			wantReason(t, err, tt.parse)
+			testkit.WantReason(t, err, tt.parse)
 			if err != nil {
 				return
 			}
 			_, err = fragment.Content(o)
-			wantReason(t, err, tt.content)
+			testkit.WantReason(t, err, tt.content)
 		})
 	}
 }
@@ -380,7 +380,7 @@ func TestExperimentalKinds(t *testing.T) {
 				t.Errorf("%s %s", f.Kind, f.Other)
 			}
 			_, err = fragment.Verify(parse(t, change(t, signer.Sign(t, object, embed), func(o map[string]any) { in(o, "spec")["a"] = "y" })))
-			wantReason(t, err, map[bool]decision.Reason{true: decision.Verified, false: decision.Tampered}[embed])
+			testkit.WantReason(t, err, map[bool]decision.Reason{true: decision.Verified, false: decision.Tampered}[embed])
 		}
 	}
 }

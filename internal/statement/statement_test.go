@@ -13,17 +13,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
-func wantReason(t *testing.T, err error, want decision.Reason) {
-	t.Helper()
-	got := decision.Verified
-	if err != nil {
-		got = decision.From(err).Reason
-	}
-	if got != want {
-		t.Errorf("got %s (%v), want %s", got, err, want)
-	}
-}
-
 func TestEveryReaderAgreesOnTheCases(t *testing.T) {
 	cases := testkit.StatementCases(t)
 	t.Logf("%d cases", len(cases))
@@ -31,10 +20,10 @@ func TestEveryReaderAgreesOnTheCases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, err := statement.Parse([]byte(c.Text))
 			if !c.Valid {
-				wantReason(t, err, decision.StatementRejected)
+				testkit.WantReason(t, err, decision.StatementRejected)
 				return
 			}
-			wantReason(t, err, decision.Verified)
+			testkit.WantReason(t, err, decision.Verified)
 			if err == nil && string(s.Text()) != c.Text {
 				t.Errorf("written again:\n%s", cmp.Diff(c.Text, string(s.Text())))
 			}
@@ -138,7 +127,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := base()
 			tt.change(s)
-			wantReason(t, s.Check(), tt.want)
+			testkit.WantReason(t, s.Check(), tt.want)
 		})
 	}
 	many := base()
@@ -146,13 +135,13 @@ func TestCheck(t *testing.T) {
 	for range 17 {
 		many.Roots.Keys = append(many.Roots.Keys, testkit.NewSigner(t, "ed25519").PublicKey())
 	}
-	wantReason(t, many.Check(), decision.StatementRejected)
+	testkit.WantReason(t, many.Check(), decision.StatementRejected)
 	many.Roots.Keys = many.Roots.Keys[:16]
-	wantReason(t, many.Check(), decision.Verified)
+	testkit.WantReason(t, many.Check(), decision.Verified)
 	many.Roots.Threshold = 9
-	wantReason(t, many.Check(), decision.StatementRejected)
+	testkit.WantReason(t, many.Check(), decision.StatementRejected)
 	many.Roots.Keys, many.Roots.Threshold = []ssh.PublicKey{testkit.NewSigner(t, "rsa2048").PublicKey()}, 1
-	wantReason(t, many.Check(), decision.StatementRejected)
+	testkit.WantReason(t, many.Check(), decision.StatementRejected)
 }
 
 func TestFor(t *testing.T) {
@@ -207,7 +196,7 @@ func TestVerify(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, err := statement.Verify(statement.Signed{Text: tt.text, Signatures: tt.signatures}, tt.roots, tt.now)
-			wantReason(t, err, tt.want)
+			testkit.WantReason(t, err, tt.want)
 			if (s != nil) != (tt.want == decision.Verified) {
 				t.Errorf("statement %v with %v", s, err)
 			}
@@ -215,10 +204,10 @@ func TestVerify(t *testing.T) {
 	}
 	big := []byte(strings.Repeat("x", statement.MaxBytes+1))
 	_, err := statement.Verify(statement.Signed{Text: big, Signatures: []string{testkit.Sign(t, a, statement.Namespace, big)}}, statement.Roots{Threshold: 1, Keys: roots.Keys}, issued)
-	wantReason(t, err, decision.StatementRejected)
+	testkit.WantReason(t, err, decision.StatementRejected)
 	junk := []byte("not a statement\n")
 	_, err = statement.Verify(statement.Signed{Text: junk, Signatures: []string{testkit.Sign(t, a, statement.Namespace, junk)}}, statement.Roots{Threshold: 1, Keys: roots.Keys}, issued)
-	wantReason(t, err, decision.StatementRejected)
+	testkit.WantReason(t, err, decision.StatementRejected)
 }
 
 func TestNewRootsSignToo(t *testing.T) {
@@ -248,7 +237,7 @@ func TestNewRootsSignToo(t *testing.T) {
 				signed.Signatures = append(signed.Signatures, sign(by))
 			}
 			got, err := statement.Verify(signed, old, time.Unix(1795000000, 0))
-			wantReason(t, err, tt.want)
+			testkit.WantReason(t, err, tt.want)
 			if (got != nil) != (err == nil) {
 				t.Errorf("%v with %v", got, err)
 			}
@@ -256,7 +245,7 @@ func TestNewRootsSignToo(t *testing.T) {
 	}
 	bad := statement.Signed{Text: text, Signatures: []string{sign(old1), sign(old2), testkit.Sign(t, new1, "git", text)}}
 	_, err := statement.Verify(bad, old, time.Unix(1795000000, 0))
-	wantReason(t, err, decision.WrongNamespace)
+	testkit.WantReason(t, err, decision.WrongNamespace)
 	if !s.Roots.Among(old1.PublicKey()) || s.Roots.Among(old2.PublicKey()) {
 		t.Error("Among is wrong")
 	}
@@ -269,7 +258,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := statement.Parse(text)
 		if err != nil {
-			wantReason(t, err, decision.StatementRejected)
+			testkit.WantReason(t, err, decision.StatementRejected)
 			return
 		}
 		if string(s.Text()) != string(text) {

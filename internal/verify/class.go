@@ -15,7 +15,7 @@ import (
 func (s Snapshot) permitted(f *fragment.Fragment) error {
 	// check: SignerRevoked: a key in wrong hands still makes good signatures
 	if slices.Contains(s.Policy.RevokedFragmentSigners, f.Signer) {
-		return decision.Errorf(decision.SignerRevoked, "the policy revokes %.24s...", f.Signer).Try("sign it with another key: " + signFragment)
+		return decision.Errorf(decision.SignerRevoked, "the policy revokes %s", f.Signer).Try("sign it with another key: " + signFragment)
 	}
 	// check: ClassUnknown: without a class nobody has said what its signer may set
 	if f.Class == "" {
@@ -56,11 +56,11 @@ func (s Snapshot) signed(f *fragment.Fragment, sort string, signers []string, kn
 	}
 	// check: SignerUnknown: anybody can make a key, and a certificate of it
 	if !s.namesSigner(f.Signer) {
-		return decision.Errorf(decision.SignerUnknown, "the policy does not name %.24s...", f.Signer).Try("sign it with a key that the policy names, or add the key to the policy")
+		return decision.Errorf(decision.SignerUnknown, "the policy does not name %s", f.Signer).Try("sign it with a key that the policy names, or add the key to the policy")
 	}
 	// check: SignerScope: who may add a line to an overlay must not write the base, nor the reverse
 	if !slices.Contains(signers, f.Signer) {
-		return decision.Errorf(decision.SignerScope, "%.24s... may not sign the class %.63q of %s", f.Signer, f.Class, sort).Try("sign it with a key that the policy names for that class")
+		return decision.Errorf(decision.SignerScope, "%s may not sign the class %.63q of %s", f.Signer, f.Class, sort).Try("sign it with a key that the policy names for that class")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (s Source) ask(path string) ([]byte, error) {
 	if err != nil {
 		return nil, &Error{
 			fmt.Sprintf("key %q has a passphrase, and %v", path, err),
-			"load it into ssh-agent with ssh-add, and give its .pub file to --key",
+			"load it into ssh-agent with ssh-add, and name its .pub file in its place",
 		}
 	}
 	return pass, nil

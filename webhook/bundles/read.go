@@ -64,7 +64,7 @@ func dropped(p *trustpolicy.Policy, f *facts) *decision.Error {
 	case f.unsigned != nil:
 		return f.unsigned
 	case !signs(p, f.Kind, f.signer):
-		return decision.Errorf(decision.SignerUnknown, "no class of the trust policy has the signer %.20s…", f.signer)
+		return decision.Errorf(decision.SignerUnknown, "no class of the trust policy has the signer %s", f.signer)
 	case f.Kind == fragment.KindContainerProfile && !known(p.FragmentClasses, f.class):
 		return decision.Errorf(decision.ClassUnknown, "the trust policy has no class %.63q", f.class)
 	default:

@@ -18,17 +18,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
-func wantReason(t *testing.T, err error, want decision.Reason) {
-	t.Helper()
-	got := decision.Verified
-	if err != nil {
-		got = decision.From(err).Reason
-	}
-	if got != want {
-		t.Errorf("got %s (%v), want %s", got, err, want)
-	}
-}
-
 func publicKey(t *testing.T, text []byte) *ecdsa.PublicKey {
 	t.Helper()
 	block, _ := pem.Decode(text)
@@ -58,7 +47,7 @@ func TestPublishedFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantReason(t, f.Verify(root), want)
+			testkit.WantReason(t, f.Verify(root), want)
 			again, err := f.Encode()
 			if err != nil || string(again) != string(text) {
 				t.Errorf("written again it differs, %v", err)
@@ -67,7 +56,7 @@ func TestPublishedFiles(t *testing.T) {
 				return
 			}
 			f.Policy.PolicyVersion++
-			wantReason(t, f.Verify(root), decision.Tampered)
+			testkit.WantReason(t, f.Verify(root), decision.Tampered)
 		})
 	}
 }
@@ -108,7 +97,7 @@ func TestNearMisses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := policyfile.Parse([]byte(tt.text))
-			wantReason(t, err, tt.want)
+			testkit.WantReason(t, err, tt.want)
 		})
 	}
 	_, err := policyfile.Parse([]byte(text + "{}"))
@@ -156,8 +145,8 @@ func TestNearMisses(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.change(f)
-			wantReason(t, f.Verify(root), tt.want)
-			wantReason(t, f.Verify(&other.PublicKey), decision.KeyTypeRefused)
+			testkit.WantReason(t, f.Verify(root), tt.want)
+			testkit.WantReason(t, f.Verify(&other.PublicKey), decision.KeyTypeRefused)
 		})
 	}
 }

@@ -26,17 +26,6 @@ import (
 
 const digest = "64e283dfde9b08785c2544d46ceb4171e8e43ee68ed51072d02c7240dc3fb74a"
 
-func wantReason(t *testing.T, err error, want decision.Reason) {
-	t.Helper()
-	got := decision.Verified
-	if err != nil {
-		got = decision.From(err).Reason
-	}
-	if got != want {
-		t.Errorf("got %s (%v), want %s", got, err, want)
-	}
-}
-
 // certify makes a certificate of a key, signed by another one, which is good for an hour a year ago.
 func certify(t *testing.T, key, by crypto.Signer) []byte {
 	t.Helper()
@@ -110,11 +99,11 @@ func TestCertificates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := signature.Read(signature.Annotations([]byte(tt.pem), sign(t, key), testkit.Now()))
-			wantReason(t, err, tt.want)
+			testkit.WantReason(t, err, tt.want)
 			if err != nil {
 				return
 			}
-			wantReason(t, s.Verify(digest), decision.Verified)
+			testkit.WantReason(t, s.Verify(digest), decision.Verified)
 			if print, err := signature.Fingerprint(&key.PublicKey); err != nil || print != s.Signer || !s.Key.Equal(&key.PublicKey) {
 				t.Errorf("signer %s, want %s (%v)", s.Signer, print, err)
 			}
@@ -164,8 +153,8 @@ func TestSignatures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantReason(t, s.Verify(digest), tt.want)
-			wantReason(t, s.Verify(strings.ToUpper(digest)), decision.Tampered)
+			testkit.WantReason(t, s.Verify(digest), tt.want)
+			testkit.WantReason(t, s.Verify(strings.ToUpper(digest)), decision.Tampered)
 		})
 	}
 }
@@ -213,7 +202,7 @@ func TestAnnotations(t *testing.T) {
 			all := signature.Annotations(certify(t, key, key), sign(t, key), testkit.Now())
 			tt.change(all)
 			_, err := signature.Read(all)
-			wantReason(t, err, tt.want)
+			testkit.WantReason(t, err, tt.want)
 		})
 	}
 	all := signature.Annotations([]byte("c"), []byte("s"), time.Unix(1786469943, 0))
@@ -237,9 +226,9 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	_, err = signature.Fingerprint(nil)
-	wantReason(t, err, decision.KeyTypeRefused)
+	testkit.WantReason(t, err, decision.KeyTypeRefused)
 	_, err = signature.Fingerprint(&ecdsaKey(t, elliptic.P384()).PublicKey)
-	wantReason(t, err, decision.KeyTypeRefused)
+	testkit.WantReason(t, err, decision.KeyTypeRefused)
 }
 
 func TestDecode(t *testing.T) {
@@ -274,7 +263,7 @@ func TestByRoot(t *testing.T) {
 		"a root of P-384":  {all(), digest, &ecdsaKey(t, elliptic.P384()).PublicKey, decision.KeyTypeRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantReason(t, signature.ByRoot(tt.annotations, tt.digest, tt.root), tt.want)
+			testkit.WantReason(t, signature.ByRoot(tt.annotations, tt.digest, tt.root), tt.want)
 		})
 	}
 }
