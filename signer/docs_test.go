@@ -96,20 +96,14 @@ func TestTheREADMEsSigningSectionRuns(t *testing.T) {
 	if !there || !fenced || !closed {
 		t.Fatal("the README has no such section with a block of commands")
 	}
-	cmd := exec.CommandContext(t.Context(), testkit.Tool(t, "bash"), "-euo", "pipefail", "-c", commands)
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "PATH="+programDir(t)+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out := followed(t, t.TempDir(), commands)
 	for _, says := range []string{
 		"profile.yaml: verified: SSHJoinProfile/demo: Verified: 3 phases vouched for",
 		"join: warrant: serial 1,",
 		"changed.yaml: refused: SSHJoinProfile/demo: join: BytesChanged: ",
 		"the signed bytes are those of scripts; the first that differs is on line 12, column 7",
 	} {
-		if !strings.Contains(string(out), says) {
+		if !strings.Contains(out, says) {
 			t.Errorf("want %q in\n%s", says, out)
 		}
 	}
@@ -129,13 +123,11 @@ func TestTheInstallPagesCommandsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), testkit.Tool(t, "bash"), "-euo", "pipefail", "-c", strings.Join(commands, "\n")+"\nssh-keygen -Q -f revoked_keys keys/signer.pub\ncat allowed_signers")
-	cmd.Dir = t.TempDir()
-	testkit.WriteFile(t, cmd.Dir, "ca.crt", ca)
-	cmd.Env = append(os.Environ(), "PATH="+programDir(t)+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "verified: TrustPolicy/cluster") || !strings.Contains(string(out), `namespaces="kpssh" ssh-ed25519 `) {
-		t.Fatalf("%v\n%s", err, out)
+	dir := t.TempDir()
+	testkit.WriteFile(t, dir, "ca.crt", ca)
+	out := followed(t, dir, strings.Join(commands, "\n")+"\nssh-keygen -Q -f revoked_keys keys/signer.pub\ncat allowed_signers")
+	if !strings.Contains(out, "verified: TrustPolicy/cluster") || !strings.Contains(out, `namespaces="kpssh" ssh-ed25519 `) {
+		t.Fatal(out)
 	}
 }
 
@@ -156,13 +148,7 @@ func TestTheFragmentsPagesCommandsRun(t *testing.T) {
 		}
 		commands = append(commands, block)
 	}
-	cmd := exec.CommandContext(t.Context(), testkit.Tool(t, "bash"), "-euo", "pipefail", "-c", strings.Join(commands, "\n"))
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "PATH="+programDir(t)+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out := followed(t, t.TempDir(), strings.Join(commands, "\n"))
 	for _, says := range []string{
 		"  class: base\n",
 		"redis-base.yaml: verified: ContainerProfile/redis-base: Verified: class base of the bundle redis, version 1",
@@ -174,7 +160,7 @@ func TestTheFragmentsPagesCommandsRun(t *testing.T) {
 		"  in   admission/redis-net version 1, ",
 		"trust-policy.yaml: verified: TrustPolicy/cluster: ",
 	} {
-		if !strings.Contains(string(out), says) {
+		if !strings.Contains(out, says) {
 			t.Errorf("want %q in\n%s", says, out)
 		}
 	}
@@ -192,4 +178,18 @@ func programDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// followed runs commands of a page in a directory, as somebody would who has just built the programs, and
+// gives what they print.
+func followed(t *testing.T, dir, commands string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), testkit.Tool(t, "bash"), "-euo", "pipefail", "-c", commands)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+programDir(t)+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
 }
