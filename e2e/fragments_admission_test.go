@@ -24,7 +24,8 @@ import (
 const learner = "system:serviceaccount:kubescape:node-agent"
 
 // guild is the installation with kubescape's kinds as CRDs, in the namespace pay, and the keys that
-// sign fragments of the bundle redis.
+// sign fragments of the bundle redis. No controller runs: it would assemble what is written here, as
+// soon as it finds the kinds.
 type guild struct {
 	*installation
 	vendor, operator testkit.FragmentSigner
@@ -41,6 +42,7 @@ func newGuild(t *testing.T) *guild {
 		must(t, kubescape.InstallCRDs(soon(t), g.cp, kubescape.Profiles, kubescape.Rules))
 		g.succeeds(t, nil, "create", "namespace", "pay")
 	})
+	g.withoutController(t)
 	g.usualPolicy(t)
 	g.classes(t, "")
 	t.Cleanup(func() { g.succeeds(t, nil, "-n", "pay", "delete", "--all", "containerprofiles,seccompprofiles,rules") })

@@ -269,12 +269,7 @@ func TestReplicasNeedNoLeader(t *testing.T) {
 			t.Errorf("may the webhook %s leases: %s", verb, got)
 		}
 	}
-	must(t, i.controller.Stop())
-	t.Cleanup(func() {
-		var err error
-		i.controller, err = i.product.StartController(soon(t))
-		must(t, err)
-	})
+	i.withoutController(t)
 	good := profile(t, "p", scripts(), signatures(t, i.signer, scripts()))
 	for n, replica := range i.replicas(t, 3).Present() {
 		p := i.poster(t, replica.Address)

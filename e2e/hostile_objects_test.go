@@ -114,14 +114,9 @@ func TestADeletionWaitsForTheLedger(t *testing.T) {
 	i := install(t)
 	const name = "p-pending"
 	must(t, i.controller.Stop())
-	restart := func() {
-		var err error
-		i.controller, err = i.product.StartController(soon(t))
-		must(t, err)
-	}
 	i.succeeds(t, serial(t, i, name, 1), "create", "-f", "-")
 	i.refused(t, nil, []string{"delete", "sshjoinprofile", name}, "SSHJoinProfile/"+name+": ", "LedgerPending: ")
-	restart()
+	i.startController(t)
 	i.marked(t, name, "1")
 	eventually(t, "the deletion", func() bool { return i.kubectl(t, nil, "delete", "sshjoinprofile", name).Code == 0 })
 }

@@ -98,6 +98,20 @@ func (i *installation) start(ctx context.Context, t *testing.T) {
 	i.readyAfter = in(stored)
 }
 
+// withoutController stops the controller until the test ends, for what it would write itself.
+func (i *installation) withoutController(t *testing.T) {
+	t.Helper()
+	must(t, i.controller.Stop())
+	t.Cleanup(func() { i.startController(t) })
+}
+
+func (i *installation) startController(t *testing.T) {
+	t.Helper()
+	var err error
+	i.controller, err = i.product.StartController(soon(t))
+	must(t, err)
+}
+
 // startWebhook starts the one replica and puts it behind the balancer, alone.
 func (i *installation) startWebhook(ctx context.Context, t *testing.T) {
 	t.Helper()
