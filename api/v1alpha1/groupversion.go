@@ -16,6 +16,8 @@ func GroupVersion() schema.GroupVersion {
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion(),
 		&HostRun{}, &HostRunList{},
+		&HostState{}, &HostStateList{},
+		&HostStatement{}, &HostStatementList{},
 		&Ledger{}, &LedgerList{},
 		&ProfileBundle{}, &ProfileBundleList{},
 		&TrustPolicy{}, &TrustPolicyList{},

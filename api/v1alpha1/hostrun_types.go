@@ -16,6 +16,10 @@ const (
 
 	// ConditionSucceeded says how the run ended. True and False are final.
 	ConditionSucceeded = "Succeeded"
+
+	// ConditionJoined is the minter's, of a run whose script takes a bootstrap token: whether it gave
+	// one, and whether the host's client certificate was approved. True and False are final.
+	ConditionJoined = "Joined"
 )
 
 // TrailerState says how the output of a run ended.
@@ -33,9 +37,9 @@ const (
 	TrailerNone TrailerState = "None"
 )
 
-// HostRunPhase is a phase of a join profile.
+// HostRunPhase is a phase of a join profile, or probe, which asks the shim alone and runs no script.
 //
-// +kubebuilder:validation:Enum=install;join;leave;uninstall
+// +kubebuilder:validation:Enum=install;join;leave;uninstall;probe
 type HostRunPhase string
 
 // The phases.
@@ -44,6 +48,7 @@ const (
 	HostRunJoin      HostRunPhase = "join"
 	HostRunLeave     HostRunPhase = "leave"
 	HostRunUninstall HostRunPhase = "uninstall"
+	HostRunProbe     HostRunPhase = "probe"
 )
 
 // ObjectRef names another object. 253 is the longest name Kubernetes gives an object.
@@ -140,7 +145,7 @@ type HostRunStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Verified, Delivered and Succeeded.
+	// conditions are Verified, Delivered, Succeeded and, where a token is given, Joined.
 	//
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
@@ -199,6 +204,19 @@ type HostRunStatus struct {
 	// +optional
 	TranscriptTail string `json:"transcriptTail,omitempty"`
 
+	// tokenID is the public half of the run's bootstrap token. The minter writes it, before the token
+	// exists.
+	//
+	// +kubebuilder:validation:Pattern=`^hw[a-z0-9]{4}$`
+	// +kubebuilder:validation:MaxLength=6
+	// +optional
+	TokenID string `json:"tokenID,omitempty"`
+
+	// proof is what the host signed to show that the certificate request is its kubelet's.
+	//
+	// +optional
+	Proof *HostRunProof `json:"proof,omitempty"`
+
 	// startedAt is when the run was first sent.
 	//
 	// +optional
@@ -208,6 +226,29 @@ type HostRunStatus struct {
 	//
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+}
+
+// HostRunProof is a question and its answer (docs/spec/join.md). The minter writes nonce; the relay
+// asks the host, and writes text and signature.
+type HostRunProof struct {
+	// nonce is what the host has to sign beside its facts.
+	//
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Nonce string `json:"nonce"`
+
+	// text is what the host signed, docs/spec/shim.md, Proof.
+	//
+	// +kubebuilder:validation:MaxLength=65536
+	// +optional
+	Text string `json:"text,omitempty"`
+
+	// signature is the SSHSIG over text by the host's key, armored.
+	//
+	// +kubebuilder:validation:MaxLength=16384
+	// +optional
+	Signature string `json:"signature,omitempty"`
 }
 
 // HostRun is one requested run of one phase of a join profile on one host.
