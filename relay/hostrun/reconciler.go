@@ -20,6 +20,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
+	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -63,7 +64,7 @@ func (r *Reconciler) Setup(m ctrl.Manager, concurrent int) error {
 	return ctrl.NewControllerManagedBy(m).
 		Named("hostrun").
 		For(&v1alpha1.HostRun{}).
-		WithEventFilter(predicate.GenerationChangedPredicate{}). // our own status writes are no news
+		WithEventFilter(predicate.Or(predicate.GenerationChangedPredicate{}, minterSpoke())). // our own status writes are no news
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r.init())
 }
@@ -189,18 +190,21 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 			return r.refuse(ctx, run, refused)
 		}
 	}
-	secret, refused, err := r.joinSecret(ctx, run)
+	given, refused, err := r.handed(ctx, run, j.profile)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if refused != nil && refused.Reason == token.Pending {
+		return r.awaitToken(ctx, run, j.profile.Name)
+	}
 	var m message
 	if refused == nil {
-		m, refused = order(run, j.host, j.profile, j.cluster, secret, runID)
+		m, refused = order(run, j.host, j.profile, j.cluster, given, runID)
 	}
 	if refused != nil {
 		return r.refuse(ctx, run, refused)
 	}
-	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, j.profile.Name), r.Now())
+	verified(run, j.profile.Name, r.Now())
 	run.Status.RunID = string(runID)
 	run.Status.Attempts++
 	limits := r.Limits
@@ -257,6 +261,7 @@ func (r *Reconciler) save(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Resu
 		if again := r.Reader.Get(ctx, client.ObjectKeyFromObject(run), run); again != nil {
 			return client.IgnoreNotFound(again)
 		}
+		keepMinters(&status, &run.Status)
 		run.Status = status
 		return err
 	})

@@ -35,9 +35,7 @@ func hasFinalizer(run *v1alpha1.HostRun) bool {
 
 // issued: both Secrets of the run's token were made, and it was not taken away.
 func issued(run *v1alpha1.HostRun) bool {
-	c := joined(run)
-	live := c != nil && (c.Status == metav1.ConditionTrue || c.Status == metav1.ConditionUnknown && c.Reason == token.Issued)
-	return live && hasFinalizer(run) && token.IsID(run.Status.TokenID)
+	return token.Usable(joined(run)) && hasFinalizer(run) && token.IsID(run.Status.TokenID)
 }
 
 // isOver: the run has ended.

@@ -108,6 +108,14 @@ func (t Token) Handover(run *v1alpha1.HostRun, expires time.Time) *corev1.Secret
 	}
 }
 
+// Usable says of the condition Joined that the token of status.tokenID is there. The zero value is not.
+func Usable(joined *metav1.Condition) bool {
+	if joined == nil {
+		return false
+	}
+	return joined.Status == metav1.ConditionTrue || joined.Status == metav1.ConditionUnknown && joined.Reason == Issued
+}
+
 // Read takes the token out of the Secret that hands it over: "" where that is another's, or its time
 // is over.
 func Read(data map[string][]byte, id string, now time.Time) string {
