@@ -8,12 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -74,10 +71,12 @@ func (r *Reconciler) awaitToken(ctx context.Context, run *v1alpha1.HostRun, prof
 	verified(run, profile, now)
 	setCondition(run, v1alpha1.ConditionDelivered, metav1.ConditionFalse, token.Pending, pendingMessage, now)
 	setCondition(run, v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, token.Pending, pendingMessage, now)
-	if equality.Semantic.DeepEqual(before, &run.Status) {
-		return ctrl.Result{RequeueAfter: maxDelay}, nil // nothing new to write
+	if !equality.Semantic.DeepEqual(before, &run.Status) {
+		if result, err := r.save(ctx, run, v1alpha1.ConditionDelivered); err != nil || result.IsZero() {
+			return result, err
+		}
 	}
-	return r.save(ctx, run)
+	return ctrl.Result{RequeueAfter: maxDelay}, nil // the minter's word comes as news, long before
 }
 
 // refusesHandover keeps the Secrets with tokens for the runs that they were made for.
@@ -92,30 +91,4 @@ func refusesHandover(name string) *refusal {
 // verified says that all was judged and is vouched for.
 func verified(run *v1alpha1.HostRun, profile string, now time.Time) {
 	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, profile), now)
-}
-
-// minterSpoke lets pass what the minter says of a run's token: a run that waits for it goes on.
-func minterSpoke() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*v1alpha1.HostRun)
-		after, same := e.ObjectNew.(*v1alpha1.HostRun)
-		return ok && same && word(before) != word(after)
-	}}
-}
-
-// word is what the minter says of a run's token.
-func word(run *v1alpha1.HostRun) string {
-	c := condition(run, v1alpha1.ConditionJoined)
-	if c == nil {
-		return ""
-	}
-	return string(c.Status) + c.Reason + run.Status.TokenID
-}
-
-// keepMinters takes from what is stored the parts that others write.
-func keepMinters(status, stored *v1alpha1.HostRunStatus) {
-	status.TokenID, status.Proof = stored.TokenID, stored.Proof
-	if c := meta.FindStatusCondition(stored.Conditions, v1alpha1.ConditionJoined); c != nil {
-		meta.SetStatusCondition(&status.Conditions, *c)
-	}
 }
