@@ -17,7 +17,9 @@ func HostRun(s Snapshot, r *object.HostRun) decision.Decision { return hostRun(s
 
 // StoredHostRun is HostRun of one that was admitted: of several that were admitted at
 // once for one node name, one has it.
-func StoredHostRun(s Snapshot, r *object.HostRun) decision.Decision { return hostRun(s, r, s.holdsBefore) }
+func StoredHostRun(s Snapshot, r *object.HostRun) decision.Decision {
+	return hostRun(s, r, s.holdsBefore)
+}
 
 // rival says whether another run has the node name of r.
 type rival func(o, r *object.HostRun) bool

@@ -12,6 +12,7 @@ type Entry struct {
 	ID       string
 	Run      types.NamespacedName
 	UID      types.UID
+	Host     string // in the run's namespace
 	NodeName string
 	Expires  time.Time
 	Issued   bool // both Secrets are there, and the run says so

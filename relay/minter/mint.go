@@ -31,13 +31,26 @@ func (m *Minter) judge(ctx context.Context, run *v1alpha1.HostRun) (*judge.Refus
 	if !judge.TakesToken(run, c.Warrant) {
 		return judge.Refuse(string(decision.ParamUndeclared), "the script's warrant does not declare "+judge.BootstrapToken+" secret; declare it with a param line and sign again"), nil
 	}
-	name := run.Spec.NodeName
-	others := m.Book.find(func(e Entry) bool { return e.UID != run.UID && e.NodeName == name })
-	// check: NodeNameTaken: two hosts with a credential for one name
-	if len(others) > 0 {
-		return judge.Refuse(string(decision.NodeNameTaken), fmt.Sprintf("HostRun %s has a token for the node name %q; wait until that run is over", others[0].Run, name)), nil
+	return m.taken(ctx, run)
+}
+
+// taken refuses a name for which another run has a token, unless that is over by now.
+func (m *Minter) taken(ctx context.Context, run *v1alpha1.HostRun) (*judge.Refusal, error) {
+	rivals := func() []Entry {
+		return m.Book.find(func(e Entry) bool { return e.UID != run.UID && e.NodeName == run.Spec.NodeName })
 	}
-	return nil, nil
+	for _, e := range rivals() {
+		if err := m.tidy(ctx, e.Run); err != nil {
+			return nil, err
+		}
+	}
+	left := rivals()
+	if len(left) == 0 {
+		return nil, nil
+	}
+	r := judge.Refuse(string(decision.NodeNameTaken), fmt.Sprintf("HostRun %s has a token for the node name %q; wait until that run is over", left[0].Run, run.Spec.NodeName))
+	r.Waiting = left[0].Host == run.Spec.HostRef.Name && left[0].Run.Namespace == run.Namespace // its own host's: one after the other
+	return r, nil
 }
 
 // mint judges the run and gives it a token: it is written down before it exists, so that whoever comes
@@ -92,7 +105,7 @@ type given struct {
 func (m *Minter) create(ctx context.Context, run *v1alpha1.HostRun, one token.Token) (given, error) {
 	for range maxIDs {
 		g := given{token: one, entry: Entry{
-			ID: one.ID, Run: client.ObjectKeyFromObject(run), UID: run.UID, NodeName: run.Spec.NodeName, Expires: m.Now().Add(token.Life),
+			ID: one.ID, Run: client.ObjectKeyFromObject(run), UID: run.UID, Host: run.Spec.HostRef.Name, NodeName: run.Spec.NodeName, Expires: m.Now().Add(token.Life),
 		}}
 		if err := m.record(ctx, run, g.entry); err != nil {
 			return given{}, err

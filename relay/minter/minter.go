@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -78,20 +79,40 @@ func (m *Minter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resu
 	if err := m.adopt(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	var run v1alpha1.HostRun
-	err := m.Objects.Reader.Get(ctx, request.NamespacedName, &run)
-	if client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("reading the run: %w", err)
-	}
-	if err := m.orphans(ctx, request.NamespacedName, run.UID); err != nil || run.UID == "" {
+	run, err := m.read(ctx, request.NamespacedName)
+	if err != nil || run == nil {
 		return ctrl.Result{}, err
 	}
-	err = m.next(ctx, &run)
+	err = m.next(ctx, run)
 	if apierrors.IsConflict(err) {
 		log.FromContext(ctx).V(1).Info("the run was changed meanwhile", "error", err.Error())
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
-	return m.later(&run), err
+	return m.later(run), err
+}
+
+// read gives a run as it is stored, nil where there is none, and takes what tokens others of its name
+// left behind.
+func (m *Minter) read(ctx context.Context, key types.NamespacedName) (*v1alpha1.HostRun, error) {
+	var run v1alpha1.HostRun
+	err := m.Objects.Reader.Get(ctx, key, &run)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the run: %w", err)
+	}
+	if err := m.orphans(ctx, key, run.UID); err != nil || run.UID == "" {
+		return nil, err
+	}
+	return &run, nil
+}
+
+// tidy takes the token of a run away if it is over.
+func (m *Minter) tidy(ctx context.Context, key types.NamespacedName) error {
+	run, err := m.read(ctx, key)
+	if err != nil || run == nil {
+		return err
+	}
+	_, err = m.ended(ctx, run)
+	return err
 }
 
 // later is when a token's time is over.
@@ -104,20 +125,26 @@ func (m *Minter) later(run *v1alpha1.HostRun) ctrl.Result {
 
 // next decides: take the token away, give one, or nothing.
 func (m *Minter) next(ctx context.Context, run *v1alpha1.HostRun) error {
-	e, held := m.Book.of(run.UID)
-	if held || hasFinalizer(run) {
-		why, err := m.over(ctx, run, e)
-		if err != nil {
-			return err
-		}
-		if why != nil {
-			return m.end(ctx, run, *why)
-		}
+	if ended, err := m.ended(ctx, run); ended || err != nil {
+		return err
 	}
-	if held && e.Issued || isFinal(run) || !awaits(run) {
+	if e, held := m.Book.of(run.UID); held && e.Issued || isFinal(run) || !awaits(run) {
 		return nil
 	}
 	return m.mint(ctx, run)
+}
+
+// ended takes the run's token away if it is over, and says whether it was.
+func (m *Minter) ended(ctx context.Context, run *v1alpha1.HostRun) (bool, error) {
+	e, held := m.Book.of(run.UID)
+	if !held && !hasFinalizer(run) {
+		return false, nil
+	}
+	why, err := m.over(ctx, run, e)
+	if err != nil || why == nil {
+		return false, err
+	}
+	return true, m.end(ctx, run, *why)
 }
 
 // over says why the run's token is over, nil where it is not.
@@ -181,7 +208,7 @@ func (m *Minter) adopt(ctx context.Context) error {
 			continue
 		}
 		e := Entry{
-			ID: run.Status.TokenID, Run: client.ObjectKeyFromObject(run), UID: run.UID, NodeName: run.Spec.NodeName,
+			ID: run.Status.TokenID, Run: client.ObjectKeyFromObject(run), UID: run.UID, Host: run.Spec.HostRef.Name, NodeName: run.Spec.NodeName,
 			Expires: joined(run).LastTransitionTime.Add(token.Life), Issued: true,
 		}
 		if !m.Book.put(e) {

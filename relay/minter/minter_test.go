@@ -365,6 +365,33 @@ func TestACacheThatIsBehindMakesNoSecondToken(t *testing.T) {
 	w.wantToken("r")
 }
 
+// A run that ended a moment ago keeps no name from the next.
+func TestANameIsFreeAsSoonAsItsRunIsOver(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.run("r", "host-a", "pool-1", 5))
+	w.reconcile("r")
+	w.wantToken("r")
+	w.becomes("r", v1alpha1.ConditionSucceeded, isFalse, "ScriptFailed")
+	w.must(w.client.Create(t.Context(), w.run("s", "host-b", "pool-1", 0)))
+	w.reconcile("s")
+	w.wantToken("s")
+	w.wantJoined("r", isFalse, token.RunEnded, "")
+}
+
+// Two runs of one host are no rivals: the second waits.
+func TestTheSecondRunOfAHostWaitsForTheFirst(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.run("r", "host-a", "pool-1", 5), w.run("s", "host-a", "pool-1", 0))
+	w.reconcile("r")
+	if _, err := w.m.Reconcile(t.Context(), request("s")); err == nil || !strings.Contains(err.Error(), "NodeNameTaken") {
+		t.Fatalf("error %v", err)
+	}
+	w.wantToken("r")
+	w.becomes("r", v1alpha1.ConditionSucceeded, isTrue, "Succeeded")
+	w.reconcile("s")
+	w.wantToken("s")
+}
+
 func TestAnIDThatSomebodyHasGivesWay(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.run("r", "host-a", "pool-1", 0))
