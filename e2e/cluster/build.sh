@@ -10,13 +10,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=hack/cached-build.sh
 . "$here/../../hack/cached-build.sh"
 print='' title='control plane' cache=control-plane what='and etcd ' from=$here
-tools() { go list tool; }
+tools() { go list tool | grep -v /kubelet$; }
 case "$*" in
 '') ;;
 --print) print=yes ;;
 --kubelet | '--kubelet --print')
 	title=kubelet cache=kubelet what=''
-	tools() { echo k8s.io/kubernetes/cmd/kubelet; }
+	tools() { go list tool | grep /kubelet$; }
 	[ "$#" = 1 ] || print=yes
 	;;
 '--module '*) from=$2 ;;
