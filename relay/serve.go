@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/relay/hostrun"
+	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -55,7 +56,11 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %v", err)
 	}
-	policy := hostrun.NewPolicySource(m.GetAPIReader(), anchor, counts, logger.WithName("policy"))
+	trusted, err := judge.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %v", err)
+	}
+	policy := judge.NewPolicySource(m.GetAPIReader(), anchor, trusted, logger.WithName("policy"))
 	r := &hostrun.Reconciler{
 		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: policy, Courier: hostrun.SSH{},
 		ClusterID: anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
@@ -120,7 +125,7 @@ func restConfig(path string) (*rest.Config, error) {
 }
 
 // addChecks: alive at once, ready once a verified policy is in force.
-func addChecks(m ctrl.Manager, policy *hostrun.PolicySource) error {
+func addChecks(m ctrl.Manager, policy *judge.PolicySource) error {
 	ready := func(*http.Request) error { return policy.Ready(time.Now()) }
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding /healthz: %v", err)

@@ -1,60 +1,19 @@
 package hostrun
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
+import "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/hostwarrant/hostwarrant/internal/inforce"
-	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
-)
-
-// Metrics counts finished runs and shows what the relay trusts. Labels have few values: four phases,
-// the reasons of docs/spec/relay.md, and the one anchor that the program was started with.
+// Metrics counts finished runs. Labels have few values: the phases, and the reasons of docs/spec/relay.md.
 type Metrics struct {
-	runs    *prometheus.CounterVec
-	info    *prometheus.GaugeVec
-	differs prometheus.Gauge
-	version prometheus.Gauge
-	expiry  prometheus.Gauge
+	runs *prometheus.CounterVec
 }
 
-// NewMetrics registers the relay's metrics.
+// NewMetrics registers the metrics.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	}
-	m := &Metrics{
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hostwarrant_runs_total",
-			Help: "HostRuns that ended, by phase and result.",
-		}, []string{"phase", "result"}),
-		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "hostwarrant_anchor_info",
-			Help: "1, with the cluster id and the digest of the roots that this program was started with.",
-		}, []string{"cluster_id", "digest"}),
-		differs: gauge("hostwarrant_anchor_differs", "1 while the ledger pins another anchor than this program has."),
-		version: gauge("hostwarrant_policy_version", "Version of the trust policy in force; 0 while there is none."),
-		expiry:  gauge("hostwarrant_policy_expiry_timestamp_seconds", "When the trust policy in force expires; 0 while there is none."),
-	}
-	for _, c := range []prometheus.Collector{m.runs, m.info, m.differs, m.version, m.expiry} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	m := &Metrics{runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hostwarrant_runs_total",
+		Help: "HostRuns that ended, by phase and result.",
+	}, []string{"phase", "result"})}
+	return m, r.Register(m.runs)
 }
 
 func (m *Metrics) ended(phase, result string) { m.runs.WithLabelValues(phase, result).Inc() }
-
-func (m *Metrics) anchor(a inforce.Anchor) { m.info.WithLabelValues(a.ClusterID, a.Digest).Set(1) }
-
-func (m *Metrics) anchorDiffers(differs bool) {
-	m.differs.Set(0)
-	if differs {
-		m.differs.Set(1)
-	}
-}
-
-func (m *Metrics) policy(p *trustpolicy.Policy) {
-	m.version.Set(float64(p.Version))
-	m.expiry.Set(float64(p.Expires.Unix()))
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -20,12 +21,12 @@ type judged struct {
 	host       *object.Host
 	profile    *object.JoinProfile // nil: the phase is not judged yet
 	target     transport.Target
-	cluster    Cluster
+	cluster    judge.Cluster
 	statedTime string
 
 	snapshot verify.Snapshot
 	run      *v1alpha1.HostRun
-	stored   stored
+	stored   judge.Stored
 }
 
 // prepare reads and judges what a connection to the host needs. An error means
@@ -33,30 +34,30 @@ type judged struct {
 func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged, error) {
 	s, err := r.Policy.Snapshot(ctx, r.Now())
 	if e, ok := errors.AsType[*decision.Error](err); ok {
-		return judged{refused: refusedBy(e.Denied(object.KindTrustPolicy, object.TrustPolicyName))}, nil
+		return judged{refused: judge.RefusedBy(e.Denied(object.KindTrustPolicy, object.TrustPolicyName))}, nil
 	}
 	if err != nil {
 		return judged{}, err
 	}
-	j := judged{snapshot: s, run: run, cluster: ClusterOf(s.Policy, r.ClusterID, r.ClusterCA)}
-	if err := r.readHost(ctx, run.Namespace, run.Spec.HostRef.Name, &j.stored); err != nil {
+	j := judged{snapshot: s, run: run, cluster: judge.ClusterOf(s.Policy, r.ClusterID, r.ClusterCA)}
+	if err := r.objects().Host(ctx, run.Namespace, run.Spec.HostRef.Name, &j.stored); err != nil {
 		return judged{}, err
 	}
-	if j.host, j.refused = judgeHost(s, run, j.stored); j.refused != nil {
+	if j.host, j.refused = judge.Host(s, run, j.stored); j.refused != nil {
 		return j, nil
 	}
-	u, raw, err := r.get(ctx, object.KindJoinProfile, "", run.Spec.ProfileRef.Name)
+	u, raw, err := r.objects().Get(ctx, object.KindJoinProfile, "", run.Spec.ProfileRef.Name)
 	if err != nil {
 		return judged{}, err
 	}
-	j.stored.profile = raw
+	j.stored.Profile = raw
 	j.statedTime = statedTime(u, run.Spec.Phase)
-	if err := r.look(ctx, run, &j); err != nil {
+	if j.snapshot.Stored, err = r.objects().Look(ctx, run, j.host, j.stored); err != nil {
 		return judged{}, err
 	}
 	// Before the Secret is read: a run that may not happen needs no key.
 	if !wasSent(run) {
-		if j.profile, j.refused = judgeSending(j.snapshot, run, j.stored); j.refused != nil {
+		if j.profile, j.refused = judge.Sending(j.snapshot, run, j.stored); j.refused != nil {
 			return j, nil
 		}
 	}
@@ -67,6 +68,8 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	j.target, j.refused = target(j.host, secret)
 	return j, nil
 }
+
+func (r *Reconciler) objects() judge.Objects { return judge.Objects{Reader: r.Reader, Runs: r.Client} }
 
 // statedTime is spec.timeouts.<phase>, "" when there is none.
 func statedTime(profile *unstructured.Unstructured, phase v1alpha1.HostRunPhase) string {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +19,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -44,7 +46,7 @@ func (SSH) Recall(ctx context.Context, t transport.Target, l transport.Limits, r
 type Reconciler struct {
 	Client    client.Client // writes the status
 	Reader    client.Reader // reads what is stored, not a cache
-	Policy    *PolicySource
+	Policy    *judge.PolicySource
 	Courier   Courier
 	ClusterID string
 	ClusterCA []byte
@@ -183,7 +185,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	var refused *refusal
 	if j.profile == nil {
 		// check: Unsigned: a script that was changed, or whose signer was revoked, since the run was first sent
-		if j.profile, refused = judgeSending(j.snapshot, run, j.stored); refused != nil {
+		if j.profile, refused = judge.Sending(j.snapshot, run, j.stored); refused != nil {
 			return r.refuse(ctx, run, refused)
 		}
 	}
@@ -227,19 +229,19 @@ func (r *Reconciler) runID(run *v1alpha1.HostRun) (envelope.RunID, error) {
 
 // refuse writes why nothing was sent.
 func (r *Reconciler) refuse(ctx context.Context, run *v1alpha1.HostRun, why *refusal) (ctrl.Result, error) {
-	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionFalse, why.reason, why.message, r.Now())
-	if why.waiting {
+	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionFalse, why.Reason, why.Message, r.Now())
+	if why.Waiting {
 		return r.save(ctx, run)
 	}
 	return r.end(ctx, run, why)
 }
 
 func (r *Reconciler) end(ctx context.Context, run *v1alpha1.HostRun, why *refusal) (ctrl.Result, error) {
-	message := why.message
+	message := why.Message
 	if wasSent(run) {
 		message += "; the run was sent before, and whether it ran is unknown"
 	}
-	finish(run, metav1.ConditionFalse, why.reason, message, r.Now())
+	finish(run, metav1.ConditionFalse, why.Reason, message, r.Now())
 	return r.save(ctx, run)
 }
 
@@ -249,7 +251,7 @@ func (r *Reconciler) save(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Resu
 	status := run.Status
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		err := r.Client.Status().Update(ctx, run)
-		if err == nil || isNotFound(err) {
+		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
 		if again := r.Reader.Get(ctx, client.ObjectKeyFromObject(run), run); again != nil {

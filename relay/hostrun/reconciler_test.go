@@ -308,7 +308,7 @@ func TestALedgerThatPinsAnotherAnchorLaterIsAlarmed(t *testing.T) {
 	if got := w.metric("hostwarrant_anchor_differs"); got != 1 {
 		t.Errorf("hostwarrant_anchor_differs is %v", got)
 	}
-	anchor := w.r.Policy.anchor
+	anchor := w.anchor
 	if got := w.metric("hostwarrant_anchor_info cluster_id=" + anchor.ClusterID + " digest=" + anchor.Digest); got != 1 {
 		t.Errorf("hostwarrant_anchor_info is %v", got)
 	}

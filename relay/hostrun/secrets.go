@@ -2,9 +2,14 @@ package hostrun
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
@@ -19,6 +24,23 @@ func (r *Reconciler) joinSecret(ctx context.Context, run *v1alpha1.HostRun) (map
 		return nil, nil, nil
 	}
 	return r.readSecret(ctx, run.Namespace, run.Spec.SecretRef.Name, "the values of spec.secretRef")
+}
+
+// readSecret reads a Secret of the run's namespace, by name. what says what it is for.
+func (r *Reconciler) readSecret(ctx context.Context, namespace, name, what string) (map[string][]byte, *refusal, error) {
+	var secret corev1.Secret
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
+	if name == "" || apierrors.IsNotFound(err) {
+		return nil, refuse(reasonSecretNotFound, fmt.Sprintf("there is no Secret %q in namespace %q with %s", name, namespace, what)), nil
+	}
+	// check: NamespaceRefused: a run in a namespace that was not given to the relay is tried for ever
+	if apierrors.IsForbidden(err) {
+		return nil, refuse(string(decision.NamespaceRefused), fmt.Sprintf("the relay may not read Secrets in namespace %q: install manifests/components/host-namespace there", namespace)), nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading Secret %q: %w", name, err)
+	}
+	return secret.Data, nil, nil
 }
 
 // addSecrets adds a parameter for each key of the Secret, named as karpenter-provider-ssh does. The

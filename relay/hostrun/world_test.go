@@ -28,6 +28,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/script"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
@@ -87,6 +88,7 @@ type world struct {
 	writes  int
 
 	registry *prometheus.Registry
+	anchor   inforce.Anchor
 	refuses  string // kind of which reading is forbidden
 
 	host, profile, policy *unstructured.Unstructured
@@ -100,7 +102,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, now: testkit.Now(), courier: &fakeCourier{report: succeeded()}}
 	w.root, w.signer = testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	login, host := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	w.host = newObject(object.GroupKPSSH, kpsshVersion, object.KindHost)
+	w.host = judge.NewObject(object.GroupKPSSH, judge.KPSSHVersion, object.KindHost)
 	w.host.SetNamespace("pool")
 	w.host.SetName("host-a")
 	w.host.Object["spec"] = map[string]any{
@@ -111,7 +113,7 @@ func newWorld(t *testing.T) *world {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "pool", Name: "host-a-ssh"},
 		Data:       map[string][]byte{"privateKey": login.PEM, "knownHost": []byte("10.0.0.7 " + host.Line + "\n")},
 	}
-	w.profile = newObject(object.GroupKPSSH, kpsshVersion, object.KindJoinProfile)
+	w.profile = judge.NewObject(object.GroupKPSSH, judge.KPSSHVersion, object.KindJoinProfile)
 	w.profile.SetName("tls-bootstrap")
 	scripts := map[string]any{}
 	for _, phase := range script.Phases() {
@@ -142,7 +144,7 @@ func (w *world) sign(phase script.Phase) {
 }
 
 func (w *world) setPolicy(document string) {
-	w.policy = newObject(object.GroupHostwarrant, "v1alpha1", object.KindTrustPolicy)
+	w.policy = judge.NewObject(object.GroupHostwarrant, "v1alpha1", object.KindTrustPolicy)
 	w.policy.SetName(object.TrustPolicyName)
 	w.policy.Object["spec"] = map[string]any{
 		"document":   document,
@@ -198,13 +200,18 @@ func (w *world) restart() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	trusted, err := judge.NewMetrics(w.registry)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	anchor, err := inforce.ParseAnchor([]byte(w.root.Line), []byte(trustpolicy.AnyCluster))
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.anchor = anchor
 	w.r = (&Reconciler{
 		Client: w.client, Reader: w.client, Courier: w.courier, Metrics: metrics,
-		Policy:    NewPolicySource(w.client, anchor, metrics, logr.Discard()),
+		Policy:    judge.NewPolicySource(w.client, anchor, trusted, logr.Discard()),
 		ClusterID: anchor.ClusterID, Limits: transport.DefaultLimits(),
 		Now: func() time.Time { return w.now }, Rand: rand.Reader,
 	}).init()

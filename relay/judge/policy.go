@@ -1,4 +1,4 @@
-package hostrun
+package judge
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func (s *PolicySource) read(ctx context.Context, now time.Time) error {
 	if err := s.remember(ctx); err != nil {
 		return err
 	}
-	stored := newObject(object.GroupHostwarrant, "v1alpha1", object.KindTrustPolicy)
+	stored := NewObject(object.GroupHostwarrant, "v1alpha1", object.KindTrustPolicy)
 	err := s.reader.Get(ctx, client.ObjectKey{Name: object.TrustPolicyName}, stored)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the trust policy: %w", err)
@@ -113,7 +113,7 @@ func (s *PolicySource) identify(ctx context.Context) error {
 func (s *PolicySource) remember(ctx context.Context) error {
 	var l v1alpha1.Ledger
 	err := s.reader.Get(ctx, client.ObjectKey{Name: v1alpha1.LedgerPolicyName}, &l)
-	absent := isNotFound(err) || meta.IsNoMatchError(err)
+	absent := apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
 	if err != nil && !absent {
 		return fmt.Errorf("reading the ledger: %w", err)
 	}
@@ -170,13 +170,3 @@ func (s *PolicySource) Keep(ctx context.Context, every time.Duration) error {
 		}
 	}
 }
-
-func newObject(group, version, kind string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion(group + "/" + version)
-	u.SetKind(kind)
-	return u
-}
-
-// isNotFound also holds for a kind that the cluster does not have.
-func isNotFound(err error) bool { return apierrors.IsNotFound(err) }

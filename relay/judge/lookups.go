@@ -1,4 +1,4 @@
-package hostrun
+package judge
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
@@ -52,7 +53,7 @@ func (l *lookups) Hosts() []*object.Host {
 // NodeClasses are none: a run does not come from one.
 func (l *lookups) NodeClasses() []*object.NodeClass { return nil }
 
-// HostRuns are all that the relay watches.
+// HostRuns are all that the program watches.
 func (l *lookups) HostRuns() []*object.HostRun { return l.runs }
 
 // NodeProviderID is that of the node that the run names.
@@ -63,39 +64,38 @@ func (l *lookups) NodeProviderID(name string) (id string, exists bool) {
 	return l.providerID, l.nodeExists
 }
 
-// look reads what the rules for the run ask about.
-func (r *Reconciler) look(ctx context.Context, run *v1alpha1.HostRun, j *judged) error {
-	l := &lookups{host: j.host, node: run.Spec.NodeName}
-	if j.stored.profile != nil {
+// Look reads what the rules for the run ask about.
+func (o Objects) Look(ctx context.Context, run *v1alpha1.HostRun, host *object.Host, st Stored) (verify.Stored, error) {
+	l := &lookups{host: host, node: run.Spec.NodeName}
+	if st.Profile != nil {
 		// One that cannot be read is refused when its phase is judged.
-		if p, err := object.ParseJoinProfile(j.stored.profile); err == nil {
+		if p, err := object.ParseJoinProfile(st.Profile); err == nil {
 			l.profile = verify.FactsOf(p)
 		}
 	}
-	if err := r.readNode(ctx, l); err != nil {
-		return err
+	if err := o.readNode(ctx, l); err != nil {
+		return nil, err
 	}
 	var all v1alpha1.HostRunList
-	if err := r.Client.List(ctx, &all); err != nil {
-		return fmt.Errorf("listing HostRuns: %w", err)
+	if err := o.Runs.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("listing HostRuns: %w", err)
 	}
 	for i := range all.Items {
 		// One that cannot be read was never started, since it is judged first.
-		if o, err := readRun(&all.Items[i]); err == nil {
-			l.runs = append(l.runs, o)
+		if r, err := readRun(&all.Items[i]); err == nil {
+			l.runs = append(l.runs, r)
 		}
 	}
-	j.snapshot.Stored = l
-	return nil
+	return l, nil
 }
 
-func (r *Reconciler) readNode(ctx context.Context, l *lookups) error {
+func (o Objects) readNode(ctx context.Context, l *lookups) error {
 	if l.node == "" {
 		return nil
 	}
 	var node corev1.Node
-	err := r.Reader.Get(ctx, client.ObjectKey{Name: l.node}, &node)
-	if isNotFound(err) {
+	err := o.Reader.Get(ctx, client.ObjectKey{Name: l.node}, &node)
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
