@@ -49,6 +49,9 @@ type message struct {
 
 // order writes the message of a judged run. secret is that of spec.secretRef.
 func order(run *v1alpha1.HostRun, h *object.Host, p *object.JoinProfile, c judge.Cluster, secret map[string][]byte, runID envelope.RunID) (message, *refusal) {
+	if probes(run) {
+		return message{envelope: envelope.Envelope{Phase: envelope.PhaseProbe, RunID: runID}}, nil
+	}
 	phase := script.Phase(run.Spec.Phase)
 	w, err := warrant.Find([]byte(p.Scripts[phase]))
 	if err != nil {

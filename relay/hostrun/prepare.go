@@ -46,12 +46,9 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	if j.host, j.refused = judge.Host(s, run, j.stored); j.refused != nil {
 		return j, nil
 	}
-	u, raw, err := r.objects().Get(ctx, object.KindJoinProfile, "", run.Spec.ProfileRef.Name)
-	if err != nil {
+	if err := r.readProfile(ctx, run, &j); err != nil {
 		return judged{}, err
 	}
-	j.stored.Profile = raw
-	j.statedTime = statedTime(u, run.Spec.Phase)
 	if j.snapshot.Stored, err = r.objects().Look(ctx, run, j.host, j.stored); err != nil {
 		return judged{}, err
 	}
@@ -67,6 +64,17 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	}
 	j.target, j.refused = target(j.host, secret)
 	return j, nil
+}
+
+// readProfile reads the run's profile; a probe has none.
+func (r *Reconciler) readProfile(ctx context.Context, run *v1alpha1.HostRun, j *judged) error {
+	if probes(run) {
+		return nil
+	}
+	u, raw, err := r.objects().Get(ctx, object.KindJoinProfile, "", run.Spec.ProfileRef.Name)
+	j.stored.Profile = raw
+	j.statedTime = statedTime(u, run.Spec.Phase)
+	return err
 }
 
 func (r *Reconciler) objects() judge.Objects { return judge.Objects{Reader: r.Reader, Runs: r.Client} }

@@ -184,7 +184,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 		return r.refuse(ctx, run, refused)
 	}
 	known := isVerified(run)
-	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, j.profile.Name), r.Now())
+	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, verifiedMessage(run), r.Now())
 	run.Status.RunID = string(runID)
 	run.Status.Attempts++
 	limits := r.Limits
@@ -210,6 +210,13 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	}
 	applyReport(run, report, r.Now())
 	return r.save(ctx, run, v1alpha1.ConditionSucceeded)
+}
+
+func verifiedMessage(run *v1alpha1.HostRun) string {
+	if probes(run) {
+		return fmt.Sprintf("the SSHHost %q may be asked", run.Spec.HostRef.Name)
+	}
+	return fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, run.Spec.ProfileRef.Name)
 }
 
 // runID is the run's own: all attempts share it, so that the host can tell them
