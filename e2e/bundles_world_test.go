@@ -55,7 +55,7 @@ func installBundles(t *testing.T, aggregated bool, roots []byte, namespaces ...s
 	}
 	must(t, kubescape.InstallCRDs(ctx, cp, groups...))
 	w.options = product.Options{
-		Lab: l, ControlPlane: cp, Roots: roots, ClusterID: "e2e", HostNamespaces: namespaces, UpstreamCRDs: upstreamCRDs(t),
+		Lab: l, ControlPlane: cp, Roots: roots, ClusterID: "e2e", HostNamespaces: namespaces, UpstreamCRDs: product.UpstreamCRDs(t),
 	}
 	var err error
 	w.product, err = product.Install(ctx, w.options)

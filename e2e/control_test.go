@@ -37,7 +37,7 @@ func newControlWorld(t *testing.T) *controlWorld {
 	i := &installation{cp: cp, root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519")}
 	var err error
 	i.product, err = product.Install(ctx, product.Options{
-		Lab: l, ControlPlane: cp, Roots: []byte(i.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{pool}, UpstreamCRDs: upstreamCRDs(t),
+		Lab: l, ControlPlane: cp, Roots: []byte(i.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{pool}, UpstreamCRDs: product.UpstreamCRDs(t),
 	})
 	must(t, err)
 	i.webhook, err = i.product.StartWebhook(ctx)

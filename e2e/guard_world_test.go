@@ -34,7 +34,7 @@ func newGuardWorld(t *testing.T) *guardWorld {
 	must(t, err)
 	_, err = product.Install(ctx, product.Options{
 		Lab: l, ControlPlane: w.cp, Roots: []byte(testkit.NewSigner(t, "ed25519").Line + "\n"), ClusterID: "guarded", HostNamespaces: []string{pool},
-		UpstreamCRDs: upstreamCRDs(t),
+		UpstreamCRDs: product.UpstreamCRDs(t),
 	})
 	must(t, err)
 	w.allowed(t, nil, "delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "hostwarrant")

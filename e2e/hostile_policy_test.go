@@ -44,7 +44,7 @@ func newBare(t *testing.T) *bare {
 	b := &bare{root: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519")}
 	var err error
 	b.product, err = product.Install(ctx, product.Options{
-		Lab: l, ControlPlane: cp, Roots: []byte(b.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{"pool"}, UpstreamCRDs: upstreamCRDs(t),
+		Lab: l, ControlPlane: cp, Roots: []byte(b.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{"pool"}, UpstreamCRDs: product.UpstreamCRDs(t),
 	})
 	must(t, err)
 	b.start(t) // the first one makes the CA

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -77,7 +76,7 @@ func (i *installation) start(ctx context.Context, t *testing.T) {
 	var err error
 	i.product, err = product.Install(ctx, product.Options{
 		Lab: shared.Lab(t), ControlPlane: i.cp, Roots: []byte(i.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{"pool"},
-		UpstreamCRDs: upstreamCRDs(t),
+		UpstreamCRDs: product.UpstreamCRDs(t),
 	})
 	must(t, err)
 	i.writer, err = harness.NewWriter(i.cp.RESTConfig())
@@ -121,20 +120,6 @@ func (i *installation) startWebhook(ctx context.Context, t *testing.T) {
 	must(t, err)
 	i.webhook, i.at = started, address
 	i.balancer.Set(address)
-}
-
-// upstreamCRDs is the directory of karpenter-provider-ssh's own CRDs, which lies beside a checkout
-// and not in it; without it the generated ones are used, but never where nothing may be missing.
-func upstreamCRDs(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(filepath.Dir(testkit.Root(t)), "shared", "corpus", "upstream", "crds")
-	if _, err := os.Stat(dir); err != nil {
-		if testkit.Required() {
-			t.Fatalf("the CRDs of karpenter-provider-ssh are not there: %v", err)
-		}
-		return ""
-	}
-	return dir
 }
 
 // clusterEntry is what the tests' policy says of the cluster.

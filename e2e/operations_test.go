@@ -60,7 +60,7 @@ func newOperationsWorld(t *testing.T) *operationsWorld {
 	i.document = policyDocument(t, 1, i.signer)
 	var err error
 	i.product, err = product.Install(ctx, product.Options{
-		Lab: l, ControlPlane: cp, Roots: []byte(i.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{pool}, UpstreamCRDs: upstreamCRDs(t),
+		Lab: l, ControlPlane: cp, Roots: []byte(i.root.Line + "\n"), ClusterID: "e2e", HostNamespaces: []string{pool}, UpstreamCRDs: product.UpstreamCRDs(t),
 	})
 	must(t, err)
 	file := testkit.WriteFile(t, t.TempDir(), "policy.json", i.trustPolicy(t, i.document, i.root))

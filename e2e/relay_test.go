@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
@@ -30,9 +31,20 @@ import (
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
+const pool = courier.Namespace
+
+// courierWorld is the installed product in a lab of its own.
+type courierWorld struct{ *courier.World }
+
+func newCourierWorld(t *testing.T) *courierWorld {
+	t.Helper()
+	ctx, l, cp := ownLab(t, lab.ControlPlaneOptions{})
+	return &courierWorld{courier.New(ctx, t, l, cp)}
+}
+
 func TestRelayTakesRunsToRealHosts(t *testing.T) {
 	w := newCourierWorld(t)
-	h := w.host(t, "host-a")
+	h := w.Host(t, "host-a")
 	t.Run("a signed join runs as root and tells", func(t *testing.T) { w.joins(t, h) })
 	t.Run("runs that reach no host", func(t *testing.T) { w.reachNoHost(t, h) })
 	t.Run("a silent port", func(t *testing.T) { w.silentPort(t) })
@@ -47,9 +59,9 @@ func TestRelayTakesRunsToRealHosts(t *testing.T) {
 }
 
 func (w *courierWorld) joins(t *testing.T, h *lab.Host) {
-	w.profile(t, "marker", "echo \"joining as $KPSSH_NODE_NAME on $KPSSH_HOST_ADDRESS, $KPSSH_VAR_color\"\nid -u\nprintf '%s' \"$KPSSH_NODE_NAME\" >/root/marker\n", "KPSSH_VAR_color optional enum green blue")
-	w.run(t, "marker", "host-a", "marker", func(r *v1alpha1.HostRun) { r.Spec.Vars = map[string]v1alpha1.HostRunVar{"color": "green"} })
-	r := w.ended(t, "marker", "Succeeded", 0, 0)
+	w.Profile(t, "marker", "echo \"joining as $KPSSH_NODE_NAME on $KPSSH_HOST_ADDRESS, $KPSSH_VAR_color\"\nid -u\nprintf '%s' \"$KPSSH_NODE_NAME\" >/root/marker\n", "KPSSH_VAR_color optional enum green blue")
+	w.Run(t, "marker", "host-a", "marker", func(r *v1alpha1.HostRun) { r.Spec.Vars = map[string]v1alpha1.HostRunVar{"color": "green"} })
+	r := w.Ended(t, "marker", "Succeeded", 0, 0)
 	if got, err := h.ReadFile("/root/marker"); err != nil || string(got) != "pool-1" {
 		t.Fatalf("marker %q, %v", got, err)
 	}
@@ -64,21 +76,21 @@ func (w *courierWorld) joins(t *testing.T, h *lab.Host) {
 		t.Fatalf("status %+v", r.Status)
 	}
 	for _, kind := range []string{v1alpha1.ConditionVerified, v1alpha1.ConditionDelivered} {
-		if c := conditionOf(r, kind); c.Status != metav1.ConditionTrue {
+		if c := courier.ConditionOf(r, kind); c.Status != metav1.ConditionTrue {
 			t.Errorf("%s is %s", kind, c.Status)
 		}
 	}
-	if strings.Contains(fmt.Sprint(r.Status), string(w.login.PEM)) {
+	if strings.Contains(fmt.Sprint(r.Status), string(w.Login.PEM)) {
 		t.Error("the status holds the login key")
 	}
 }
 
 func (w *courierWorld) reachNoHost(t *testing.T, h *lab.Host) {
-	w.profile(t, "touch", "touch /root/touched\n")
+	w.Profile(t, "touch", "touch /root/touched\n")
 	other := testkit.NewSigner(t, "ed25519")
-	w.object(t, "unpinned", h.Addr.String(), "")
-	w.object(t, "fingerprint", h.Addr.String(), "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU")
-	w.object(t, "other-key", h.Addr.String(), h.Addr.String()+" "+other.Line)
+	w.Object(t, "unpinned", h.Addr.String(), "")
+	w.Object(t, "fingerprint", h.Addr.String(), "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU")
+	w.Object(t, "other-key", h.Addr.String(), h.Addr.String()+" "+other.Line)
 	cases := map[string]struct{ host, profile, reason string }{
 		"unknown-host":    {"nowhere", "touch", "HostNotFound"},
 		"unknown-profile": {"host-a", "nothing", "ProfileNotFound"},
@@ -87,11 +99,11 @@ func (w *courierWorld) reachNoHost(t *testing.T, h *lab.Host) {
 		"another-key":     {"other-key", "touch", "HostKeyMismatch"},
 	}
 	for name, c := range cases {
-		w.run(t, name, c.host, c.profile, nil)
+		w.Run(t, name, c.host, c.profile, nil)
 	}
 	for name, c := range cases {
-		r := w.ended(t, name, c.reason, -1, -1)
-		if d := conditionOf(r, v1alpha1.ConditionDelivered); d.Status == metav1.ConditionTrue || d.Status == metav1.ConditionUnknown {
+		r := w.Ended(t, name, c.reason, -1, -1)
+		if d := courier.ConditionOf(r, v1alpha1.ConditionDelivered); d.Status == metav1.ConditionTrue || d.Status == metav1.ConditionUnknown {
 			t.Errorf("%s: Delivered is %s", name, d.Status)
 		}
 	}
@@ -103,14 +115,14 @@ func (w *courierWorld) reachNoHost(t *testing.T, h *lab.Host) {
 // A port that takes connections and says nothing: the kernel does so for an sshd
 // that is stopped.
 func (w *courierWorld) silentPort(t *testing.T) {
-	h := w.host(t, "host-silent")
+	h := w.Host(t, "host-silent")
 	r, err := h.Exec(t.Context(), nil, "sh", "-c", "for p in /proc/[0-9]*; do if [ \"$(cat $p/comm 2>/dev/null)\" = sshd ]; then kill -STOP ${p#/proc/}; fi; done")
 	if err != nil || r.Code != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	w.run(t, "silent", "host-silent", "touch", func(r *v1alpha1.HostRun) { r.Spec.DeadlineSeconds = 5 })
-	got := w.ended(t, "silent", "DeadlineExceeded", -1, -1)
-	if c := conditionOf(got, v1alpha1.ConditionSucceeded); !strings.Contains(c.Message, "Unreachable") || got.Status.Attempts < 1 {
+	w.Run(t, "silent", "host-silent", "touch", func(r *v1alpha1.HostRun) { r.Spec.DeadlineSeconds = 5 })
+	got := w.Ended(t, "silent", "DeadlineExceeded", -1, -1)
+	if c := courier.ConditionOf(got, v1alpha1.ConditionSucceeded); !strings.Contains(c.Message, "Unreachable") || got.Status.Attempts < 1 {
 		t.Fatalf("%+v", got.Status)
 	}
 }
@@ -121,7 +133,7 @@ func (w *courierWorld) alteredOnTheWire(t *testing.T, h *lab.Host) {
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion("karpenter.dklesev.github.io/v1beta1")
 	u.SetKind("SSHJoinProfile")
-	must(t, w.client.Get(t.Context(), client.ObjectKey{Name: "touch"}, u))
+	must(t, w.Client.Get(t.Context(), client.ObjectKey{Name: "touch"}, u))
 	raw, err := u.MarshalJSON()
 	must(t, err)
 	p, err := kpssh.ParseJoinProfile(raw)
@@ -130,7 +142,7 @@ func (w *courierWorld) alteredOnTheWire(t *testing.T, h *lab.Host) {
 		id, err := envelope.NewRunID(rand.Reader)
 		must(t, err)
 		report, err := delivery.Deliver(t.Context(), delivery.Order{
-			Target: h.Target(t, w.login.PEM), Limits: lab.RelayLimits(),
+			Target: h.Target(t, w.Login.PEM), Limits: lab.RelayLimits(),
 			Envelope: envelope.Envelope{Phase: envelope.PhaseJoin, RunID: id, Params: []byte{}, Sig: []byte(p.Signatures[script.Join]), Script: []byte(text)},
 		}, func() error { return nil })
 		must(t, err)
@@ -164,11 +176,11 @@ func (w *courierWorld) alteredOnTheWire(t *testing.T, h *lab.Host) {
 }
 
 func (w *courierWorld) unknownSigner(t *testing.T) {
-	w.hostWith(t, "host-b", func(o *lab.HostOptions) {
+	w.HostWith(t, "host-b", func(o *lab.HostOptions) {
 		o.AllowedSigners = "join@* namespaces=\"kpssh\" " + testkit.NewSigner(t, "ed25519").Line + "\n"
 	})
-	w.run(t, "unknown-signer", "host-b", "touch", nil)
-	r := w.ended(t, "unknown-signer", "Refused", 2, -1)
+	w.Run(t, "unknown-signer", "host-b", "touch", nil)
+	r := w.Ended(t, "unknown-signer", "Refused", 2, -1)
 	if !strings.Contains(r.Status.TranscriptTail, "kpssh-shim: verify:") {
 		t.Fatalf("output %q", r.Status.TranscriptTail)
 	}
@@ -197,14 +209,14 @@ func (w *courierWorld) hostKnowsBetter(t *testing.T) {
 		{"without-a-floor", file("floors", ""), envelope.ExitState},
 		{"without-settings", func(o *lab.HostOptions) { o.ShimConf = "warrant=required\n" }, envelope.ExitPreflight},
 	}
-	w.profile(t, "vouched-for", "true\n")
+	w.Profile(t, "vouched-for", "true\n")
 	for _, c := range cases {
-		w.hostWith(t, c.name, c.change)
-		w.run(t, c.name, c.name, "vouched-for", nil)
+		w.HostWith(t, c.name, c.change)
+		w.Run(t, c.name, c.name, "vouched-for", nil)
 	}
 	for _, c := range cases {
-		r := w.ended(t, c.name, "Refused", int32(c.code), -1)
-		if r.Status.Attempts != 1 || conditionOf(r, v1alpha1.ConditionDelivered).Status != metav1.ConditionTrue {
+		r := w.Ended(t, c.name, "Refused", int32(c.code), -1)
+		if r.Status.Attempts != 1 || courier.ConditionOf(r, v1alpha1.ConditionDelivered).Status != metav1.ConditionTrue {
 			t.Errorf("%s: %+v", c.name, r.Status)
 		}
 	}
@@ -212,26 +224,26 @@ func (w *courierWorld) hostKnowsBetter(t *testing.T) {
 
 // migration: the cluster takes scripts without a warrant for a while, and only a host that says so runs them.
 func (w *courierWorld) migration(t *testing.T) {
-	file := filepath.Join(w.keys, "trust-policy.yaml")
+	file := filepath.Join(w.Keys, "trust-policy.yaml")
 	policy, err := os.ReadFile(file)
 	must(t, err)
 	policy = bytes.Replace(policy, []byte("    version: 1\n"), []byte("    version: 2\n"), 1)
 	policy = bytes.Replace(policy, []byte("requireWarrant: true"), []byte("requireWarrant: false"), 1)
 	must(t, os.WriteFile(file, policy, 0o600))
-	w.command(t, "policy", "sign", "-i", file, "--key", filepath.Join(w.keys, "root"), "--replace")
-	must(t, w.product.ApplyPolicy(t.Context(), file))
-	w.appliesInTime(t, w.signed(t, "bare", "echo ran without a warrant\n"))
-	w.hostWith(t, "host-migrating", func(o *lab.HostOptions) { o.ShimConf = product.ShimConf("optional") })
-	w.host(t, "host-done")
-	w.run(t, "bare-there", "host-migrating", "bare", nil)
-	w.run(t, "bare-here", "host-done", "bare", nil)
-	w.profile(t, "warranted", "true\n")
-	w.run(t, "warranted-there", "host-migrating", "warranted", nil)
-	if r := w.ended(t, "bare-there", "Succeeded", 0, 0); r.Status.Serial != nil || r.Status.TranscriptTail != "ran without a warrant\n" {
+	w.Command(t, "policy", "sign", "-i", file, "--key", filepath.Join(w.Keys, "root"), "--replace")
+	must(t, w.Product.ApplyPolicy(t.Context(), file))
+	w.AppliesInTime(t, w.Signed(t, "bare", "echo ran without a warrant\n"))
+	w.HostWith(t, "host-migrating", func(o *lab.HostOptions) { o.ShimConf = product.ShimConf("optional") })
+	w.Host(t, "host-done")
+	w.Run(t, "bare-there", "host-migrating", "bare", nil)
+	w.Run(t, "bare-here", "host-done", "bare", nil)
+	w.Profile(t, "warranted", "true\n")
+	w.Run(t, "warranted-there", "host-migrating", "warranted", nil)
+	if r := w.Ended(t, "bare-there", "Succeeded", 0, 0); r.Status.Serial != nil || r.Status.TranscriptTail != "ran without a warrant\n" {
 		t.Errorf("status %+v", r.Status)
 	}
-	w.ended(t, "bare-here", "Refused", int32(envelope.ExitWarrant), -1)
-	w.ended(t, "warranted-there", "Succeeded", 0, 0)
+	w.Ended(t, "bare-here", "Refused", int32(envelope.ExitWarrant), -1)
+	w.Ended(t, "warranted-there", "Succeeded", 0, 0)
 }
 
 func (w *courierWorld) endings(t *testing.T, h *lab.Host) {
@@ -250,9 +262,9 @@ func (w *courierWorld) endings(t *testing.T, h *lab.Host) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w.profile(t, c.name, c.script)
-			w.run(t, c.name, "host-a", c.name, nil)
-			r := w.ended(t, c.name, c.reason, c.shim, c.exit)
+			w.Profile(t, c.name, c.script)
+			w.Run(t, c.name, "host-a", c.name, nil)
+			r := w.Ended(t, c.name, c.reason, c.shim, c.exit)
 			if !strings.Contains(r.Status.TranscriptTail, c.output) || r.Status.Trailer != v1alpha1.TrailerWhole {
 				t.Fatalf("trailer %s, output %q", r.Status.Trailer, r.Status.TranscriptTail)
 			}
@@ -267,15 +279,15 @@ func (w *courierWorld) muchOutput(t *testing.T, h *lab.Host) {
 		trailer v1alpha1.TrailerState
 	}{{"prints-10m", 10, v1alpha1.TrailerWhole}, {"prints-1g", 1024, v1alpha1.TrailerTruncated}} {
 		t.Run(c.name, func(t *testing.T) {
-			w.profile(t, c.name, fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x\n", c.mib<<20))
-			w.run(t, c.name, "host-a", c.name, nil)
-			r := w.ended(t, c.name, "Succeeded", 0, 0)
+			w.Profile(t, c.name, fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x\n", c.mib<<20))
+			w.Run(t, c.name, "host-a", c.name, nil)
+			r := w.Ended(t, c.name, "Succeeded", 0, 0)
 			if r.Status.Trailer != c.trailer || len(r.Status.TranscriptTail) > 4096 {
 				t.Fatalf("trailer %s, %d bytes of output", r.Status.Trailer, len(r.Status.TranscriptTail))
 			}
 		})
 	}
-	peak := peakKiB(t, w.programs.Relay.PID())
+	peak := peakKiB(t, w.Programs.Relay.PID())
 	t.Logf("the relay's peak is %d MiB", peak>>10)
 	if peak > 256<<10 {
 		t.Errorf("the relay took %d KiB", peak)
@@ -301,28 +313,28 @@ func peakKiB(t *testing.T, pid int) int {
 // The script runs to its end although the relay is gone; another relay asks the
 // host how it went and does not run it again.
 func (w *courierWorld) killedHalfWay(t *testing.T, h *lab.Host) {
-	w.profile(t, "slow", "echo begun >>/root/slow\nwhile [ ! -e /root/go ]; do sleep 0.1; done\necho ended >>/root/slow\nexit 5\n")
-	w.run(t, "slow", "host-a", "slow", nil)
-	w.until(t, "slow", time.Minute, func(r *v1alpha1.HostRun) bool {
+	w.Profile(t, "slow", "echo begun >>/root/slow\nwhile [ ! -e /root/go ]; do sleep 0.1; done\necho ended >>/root/slow\nexit 5\n")
+	w.Run(t, "slow", "host-a", "slow", nil)
+	w.Until(t, "slow", time.Minute, func(r *v1alpha1.HostRun) bool {
 		text, err := h.ReadFile("/root/slow")
-		return err == nil && string(text) == "begun\n" && conditionOf(r, v1alpha1.ConditionDelivered).Status == metav1.ConditionUnknown
+		return err == nil && string(text) == "begun\n" && courier.ConditionOf(r, v1alpha1.ConditionDelivered).Status == metav1.ConditionUnknown
 	})
-	must(t, w.programs.Relay.Kill())
+	must(t, w.Programs.Relay.Kill())
 	must(t, h.WriteFile("/root/go", nil, 0o600))
-	relay, err := w.product.StartRelay(t.Context())
+	relay, err := w.Product.StartRelay(t.Context())
 	must(t, err)
-	w.programs.Relay = relay
-	r := w.ended(t, "slow", "ScriptFailed", 10, 5)
+	w.Programs.Relay = relay
+	r := w.Ended(t, "slow", "ScriptFailed", 10, 5)
 	if text, err := h.ReadFile("/root/slow"); err != nil || string(text) != "begun\nended\n" {
 		t.Fatalf("the script wrote %q, %v", text, err)
 	}
-	if c := conditionOf(r, v1alpha1.ConditionSucceeded); !strings.Contains(c.Message, "as the host recorded") || r.Status.Attempts != 1 || r.Status.Trailer != v1alpha1.TrailerNone {
+	if c := courier.ConditionOf(r, v1alpha1.ConditionSucceeded); !strings.Contains(c.Message, "as the host recorded") || r.Status.Attempts != 1 || r.Status.Trailer != v1alpha1.TrailerNone {
 		t.Fatalf("status %+v", r.Status)
 	}
 }
 
 func (w *courierWorld) printed(t *testing.T) {
-	r, err := w.cp.Kubectl(t.Context(), nil, "-n", pool, "get", "hostrun", "marker", "unknown-signer")
+	r, err := w.ControlPlane.Kubectl(t.Context(), nil, "-n", pool, "get", "hostrun", "marker", "unknown-signer")
 	must(t, err)
 	t.Logf("kubectl get hostrun:\n%s", r.Stdout)
 	for _, want := range []string{"HOST", "PHASE", "PROFILE", "SUCCEEDED", "REASON", "Refused"} {
@@ -330,7 +342,7 @@ func (w *courierWorld) printed(t *testing.T) {
 			t.Errorf("no %s in\n%s%s", want, r.Stdout, r.Stderr)
 		}
 	}
-	patched, err := w.cp.Kubectl(t.Context(), nil, "-n", pool, "patch", "hostrun", "marker", "--type=merge", "-p", `{"spec":{"nodeName":"other"}}`)
+	patched, err := w.ControlPlane.Kubectl(t.Context(), nil, "-n", pool, "patch", "hostrun", "marker", "--type=merge", "-p", `{"spec":{"nodeName":"other"}}`)
 	must(t, err)
 	if patched.Code == 0 || !strings.Contains(patched.Stderr, "nodeName is immutable") {
 		t.Errorf("patching nodeName: %+v", patched)

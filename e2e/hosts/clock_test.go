@@ -4,29 +4,11 @@ package hosts
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/internal/script"
 )
-
-// clock is a fake: it puts a script in the place of the host's own /usr/bin/date that answers what the shim asks with
-// a constant, since no namespace has a clock of its own. The zero time puts the real one back. What ssh-keygen itself
-// takes for now is not changed.
-func (w *world) clock(t *testing.T, at time.Time) {
-	t.Helper()
-	const fake, kept = "/usr/bin/date", "/usr/bin/date.real"
-	w.root(t, "[ -e "+kept+" ] || cp "+fake+" "+kept)
-	if at.IsZero() {
-		w.root(t, "cp -f "+kept+" "+fake)
-		return
-	}
-	w.write(t, fake, fmt.Sprintf("#!/bin/sh\ncase $* in +%%s) echo %d ;; *) exec %s \"$@\" ;; esac\n", at.Unix(), kept))
-	if got := strings.TrimSpace(w.root(t, "chmod 755 "+fake+"; /bin/date +%s")); got != fmt.Sprint(at.Unix()) {
-		t.Fatalf("the clock is at %s", got)
-	}
-}
 
 // TestAClockThatIsWrongRevivesNothing: set back to 1970, ahead to 2099, and right again.
 func TestAClockThatIsWrongRevivesNothing(t *testing.T) {
@@ -34,7 +16,7 @@ func TestAClockThatIsWrongRevivesNothing(t *testing.T) {
 	in1970, in2099 := time.Unix(60, 0), time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, at := range map[string]time.Time{"1970": in1970, "2099": in2099} {
 		t.Run(name, func(t *testing.T) {
-			w.clock(t, time.Time{})
+			w.host.SetClock(t, time.Time{})
 			w.reset(t, nil)
 			profile := w.profile()
 			lasting := w.version(t, profile, serial, neverLeaves)
@@ -48,7 +30,7 @@ func TestAClockThatIsWrongRevivesNothing(t *testing.T) {
 				t.Errorf("the time floor is %q, want the not-before of what ran", floor)
 			}
 
-			w.clock(t, at)
+			w.host.SetClock(t, at)
 			w.judge(t, expired, verdict{18, ""})
 			join := verdict{18, ""}
 			if name == "1970" { // the floor stands in for the clock
@@ -60,7 +42,7 @@ func TestAClockThatIsWrongRevivesNothing(t *testing.T) {
 				t.Errorf("the time floor went from %q to %q by a clock", floor, got)
 			}
 
-			w.clock(t, time.Time{})
+			w.host.SetClock(t, time.Time{})
 			w.judge(t, lasting.join, verdict{})
 			w.judge(t, w.version(t, profile, serial+1, neverLeaves).join, verdict{})
 		})
@@ -76,7 +58,7 @@ func TestAClockThatWasReset(t *testing.T) {
 		return w.order(t, v, "", w.alice)
 	}
 	w.judge(t, at(w.profile(), -time.Hour), verdict{})
-	w.clock(t, time.Unix(60, 0))
+	w.host.SetClock(t, time.Unix(60, 0))
 	w.judge(t, at(w.profile(), days(92)), verdict{17, ""})
 	w.judge(t, at(w.profile(), days(30)), verdict{})
 	if got, want := w.read(t, stateDir+"/time-floor"), fmt.Sprintf("%d\n", w.began.Add(days(30)).Unix()); got != want {
@@ -89,12 +71,12 @@ func TestAClockThatWasReset(t *testing.T) {
 func TestAFreshHostWithoutAClock(t *testing.T) {
 	w := newWorld(t)
 	o := w.join(t, "")
-	w.clock(t, time.Unix(60, 0))
+	w.host.SetClock(t, time.Unix(60, 0))
 	w.judge(t, o, verdict{17, ""})
 	v := w.warrant(script.Join, w.profile())
 	v.HasNotBefore = false
 	w.judge(t, w.order(t, v, "", w.alice), verdict{18, "more than 90 days"})
-	w.clock(t, time.Time{})
+	w.host.SetClock(t, time.Time{})
 	w.judge(t, o, verdict{})
 }
 

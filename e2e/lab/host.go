@@ -228,6 +228,12 @@ func (h *Host) Stop() error {
 	return errors.Join(h.program.Kill(), deleteLink(context.Background(), h.link))
 }
 
+// Unplug pulls the cable: what is sent in either direction is lost, and nobody is told.
+func (h *Host) Unplug(ctx context.Context) error { return ip(ctx, "link set "+h.link+" down") }
+
+// Plug puts the cable back.
+func (h *Host) Plug(ctx context.Context) error { return ip(ctx, "link set "+h.link+" up") }
+
 // PID is the host's first process, in this program's namespace.
 func (h *Host) PID() int { return h.program.PID() }
 

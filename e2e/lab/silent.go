@@ -10,21 +10,26 @@ import (
 	"sync"
 )
 
-// Silent is an address that accepts TCP connections and never says a word. It lives in this process.
+// Silent is an address that accepts TCP connections and holds them. It lives in this process.
 type Silent struct {
 	listener net.Listener
+	play     func(net.Conn)
 	done     chan struct{}
 	mu       sync.Mutex
 	held     []net.Conn
 }
 
-// SilentHost starts one on the bridge.
-func (l *Lab) SilentHost() (*Silent, error) {
+// SilentHost starts one on the bridge that never says a word.
+func (l *Lab) SilentHost() (*Silent, error) { return l.PlayedHost(func(net.Conn) {}) }
+
+// PlayedHost starts one on the bridge with something to say: play has each connection to itself, and must end
+// when a write fails. Afterwards the connection is held.
+func (l *Lab) PlayedHost(play func(net.Conn)) (*Silent, error) {
 	ln, err := net.Listen("tcp", netip.AddrPortFrom(l.Addr(), 0).String())
 	if err != nil {
 		return nil, fmt.Errorf("starting a silent host: %w", err)
 	}
-	s := &Silent{listener: ln, done: make(chan struct{})}
+	s := &Silent{listener: ln, play: play, done: make(chan struct{})}
 	go s.hold()
 	l.mu.Lock()
 	l.silent = append(l.silent, s)
@@ -42,6 +47,7 @@ func (s *Silent) hold() {
 		s.mu.Lock()
 		s.held = append(s.held, c)
 		s.mu.Unlock()
+		go s.play(c)
 	}
 }
 

@@ -71,6 +71,8 @@ const (
 	CompositeForeign    Reason = "CompositeForeign"
 	Unguarded           Reason = "Unguarded"
 	Waived              Reason = "Waived"
+	CSRMismatch         Reason = "CSRMismatch"
+	ProofFailed         Reason = "ProofFailed"
 	Canary              Reason = "Canary"
 	TooLarge            Reason = "TooLarge"
 	Malformed           Reason = "Malformed"
@@ -147,6 +149,8 @@ func Reasons() []Reason { //nolint:funlen // one line for each Reason
 		CompositeForeign,
 		Unguarded,
 		Waived,
+		CSRMismatch,
+		ProofFailed,
 		Canary,
 		TooLarge,
 		Malformed,

@@ -112,7 +112,18 @@ func ParseCertificate(line string) (*ssh.Certificate, error) {
 // which of its principals. The error carries KeyTypeRefused, NotYetValid,
 // Expired or SignatureInvalid.
 func CheckCertificate(c *ssh.Certificate, now time.Time) error {
-	if err := checkShape(c); err != nil {
+	return check(c, ssh.UserCert, now)
+}
+
+// CheckHostCertificate is CheckCertificate for what a host shows. Whoever calls it
+// has still to ask whether its CA is trusted, and for which of its principals,
+// which are names and addresses of hosts.
+func CheckHostCertificate(c *ssh.Certificate, now time.Time) error {
+	return check(c, ssh.HostCert, now)
+}
+
+func check(c *ssh.Certificate, kind uint32, now time.Time) error {
+	if err := checkShape(c, kind); err != nil {
 		return err
 	}
 	if err := checkTerm(c, now); err != nil {
@@ -126,7 +137,7 @@ func refusedCertificate(format string, args ...any) *decision.Error {
 }
 
 // checkShape checks what does not depend on the time or on the CA's signature.
-func checkShape(c *ssh.Certificate) error {
+func checkShape(c *ssh.Certificate, kind uint32) error {
 	// check: KeyTypeRefused: what is not there is no certificate
 	if c == nil || c.Key == nil || c.SignatureKey == nil || c.Signature == nil {
 		return refusedCertificate("certificate is incomplete")
@@ -138,9 +149,9 @@ func checkShape(c *ssh.Certificate) error {
 	if err := CheckKey(c.SignatureKey); err != nil {
 		return decision.From(err).At("certificate authority")
 	}
-	// check: KeyTypeRefused: a host's certificate says nothing about who may sign
-	if c.CertType != ssh.UserCert {
-		return refusedCertificate("certificate of type %d is not a user certificate", c.CertType)
+	// check: KeyTypeRefused: a host's certificate says nothing about who may sign, nor a user's about which host is meant
+	if c.CertType != kind {
+		return refusedCertificate("certificate of type %d is not %s", c.CertType, certificateKind(kind))
 	}
 	// check: KeyTypeRefused: a critical option limits the certificate, and ssh-keygen verifies as if it were not there
 	if len(c.CriticalOptions) != 0 {
@@ -159,6 +170,13 @@ func checkShape(c *ssh.Certificate) error {
 		return refusedCertificate("certificate has a NUL in its key id or a principal")
 	}
 	return nil
+}
+
+func certificateKind(kind uint32) string {
+	if kind == ssh.HostCert {
+		return "a host certificate"
+	}
+	return "a user certificate"
 }
 
 func hasNUL(s string) bool { return strings.Contains(s, "\x00") }

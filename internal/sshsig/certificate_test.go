@@ -115,6 +115,34 @@ func TestCheckCertificate(t *testing.T) {
 	wantCertificate(t, sshsig.CheckCertificate(testkit.Certify(t, ca, user.PublicKey(), principals, nil), time.Unix(-1, 0)), decision.NotYetValid)
 }
 
+// TestAHostsCertificateIsNoUsers: of what a host shows all holds that holds of a user's, but for the type.
+func TestAHostsCertificateIsNoUsers(t *testing.T) {
+	host, ca := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ecdsa256")
+	for name, tt := range map[string]struct {
+		change func(*ssh.Certificate)
+		want   decision.Reason
+	}{
+		"of a host":              {func(*ssh.Certificate) {}, decision.Verified},
+		"of a user":              {func(c *ssh.Certificate) { c.CertType = ssh.UserCert }, decision.KeyTypeRefused},
+		"of no type":             {func(c *ssh.Certificate) { c.CertType = 0 }, decision.KeyTypeRefused},
+		"with a critical option": {func(c *ssh.Certificate) { c.CriticalOptions = map[string]string{"x@example.org": ""} }, decision.KeyTypeRefused},
+		"without principals":     {func(c *ssh.Certificate) { c.ValidPrincipals = nil }, decision.KeyTypeRefused},
+		"without an end":         {func(c *ssh.Certificate) { c.ValidBefore = ssh.CertTimeInfinity }, decision.KeyTypeRefused},
+		"that has ended":         {func(c *ssh.Certificate) { c.ValidBefore = uint64(testkit.Now().Unix()) }, decision.Expired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := testkit.Certify(t, ca, host.PublicKey(), []string{"10.0.0.7"}, func(c *ssh.Certificate) {
+				c.CertType = ssh.HostCert
+				tt.change(c)
+			})
+			wantCertificate(t, sshsig.CheckHostCertificate(c, testkit.Now()), tt.want)
+		})
+	}
+	changed := testkit.Certify(t, ca, host.PublicKey(), []string{"10.0.0.7"}, func(c *ssh.Certificate) { c.CertType = ssh.HostCert })
+	changed.ValidPrincipals = []string{"10.0.0.8"}
+	wantCertificate(t, sshsig.CheckHostCertificate(changed, testkit.Now()), decision.SignatureInvalid)
+}
+
 // later is a case that damage makes, after the CA signed.
 func later(want decision.Reason) struct {
 	change func(*ssh.Certificate)

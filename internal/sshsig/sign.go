@@ -28,7 +28,7 @@ func SignWithCertificates(rand io.Reader, signer ssh.Signer, namespace string, m
 	if !ok {
 		return Sign(rand, signer, namespace, message)
 	}
-	if err := checkShape(certificate); err != nil {
+	if err := checkShape(certificate, ssh.UserCert); err != nil {
 		return nil, err
 	}
 	if err := checkAuthority(certificate); err != nil {

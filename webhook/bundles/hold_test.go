@@ -307,7 +307,7 @@ func TestJunkIsCountedAndNotRead(t *testing.T) {
 	if len(w.gets) != gets {
 		t.Errorf("junk was read: %v", w.gets[gets:])
 	}
-	if status.RefusalCount != 302 || len(status.Refusals) != maxFindings || status.Refusals[0].Reason != "SignerUnknown" && status.Refusals[0].Reason != "ClassUnknown" {
+	if status.RefusalCount != 302 || len(status.Refusals) != 2+maxUnsigned || status.Refusals[0].Reason != "SignerUnknown" && status.Refusals[0].Reason != "ClassUnknown" {
 		t.Errorf("%d refusals, %d are listed, first %+v", status.RefusalCount, len(status.Refusals), status.Refusals[0])
 	}
 	w.edit("redis-site", func(u *unstructured.Unstructured) { u.SetAnnotations(nil) })

@@ -83,7 +83,7 @@ func (x *index) join(f *facts) {
 		m.signed[f.Key] = f
 		return
 	}
-	if len(m.sample) == len(m.unsigned) && len(m.sample) < maxFindings {
+	if len(m.sample) == len(m.unsigned) && len(m.sample) < maxUnsigned {
 		m.sample = append(m.sample, f)
 	}
 	m.unsigned[f.Key] = f
@@ -138,7 +138,7 @@ func (x *index) unsigned(at group) (n int, sample []*facts) {
 	}
 	if m.sample == nil {
 		for _, f := range m.unsigned {
-			if len(m.sample) == maxFindings {
+			if len(m.sample) == maxUnsigned {
 				break
 			}
 			m.sample = append(m.sample, f)

@@ -25,10 +25,12 @@ const (
 	reasonSound      = "AsAssembled"
 )
 
-// maxMessage bounds the message of a refusal; maxFindings how many there are of each sort.
+// maxMessage bounds the message of a refusal; maxFindings how many there are of each sort, and
+// maxUnsigned of what nobody signed: each report carries them, and anybody can make them by the thousand.
 const (
 	maxMessage  = 512
 	maxFindings = v1alpha1.MaxBundleFindings
+	maxUnsigned = 10
 )
 
 // statusOf is what a ProfileBundle says of a result, and of what it said before.
