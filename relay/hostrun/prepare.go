@@ -39,7 +39,10 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	if err != nil {
 		return judged{}, err
 	}
-	j := judged{snapshot: s, run: run, cluster: judge.ClusterOf(s.Policy, r.ClusterID, r.ClusterCA)}
+	j := judged{snapshot: s, run: run}
+	if j.cluster, err = r.objects().Cluster(ctx, s.Policy, r.ClusterID, r.ClusterCA); err != nil {
+		return judged{}, err
+	}
 	if err := r.objects().Host(ctx, run.Namespace, run.Spec.HostRef.Name, &j.stored); err != nil {
 		return judged{}, err
 	}
