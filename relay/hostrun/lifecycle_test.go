@@ -73,7 +73,7 @@ func TestARunThatWasNotSentEndsWithoutItsHost(t *testing.T) {
 		text   string
 	}{
 		"cancelled":         {func(w *world) { w.run.Spec.Cancel = true }, 0, "Cancelled", "cancelled before it was sent"},
-		"past its deadline": {func(w *world) { w.run.Spec.DeadlineSeconds = 60 }, time.Minute, "DeadlineExceeded", "never tried"},
+		"past its deadline": {func(w *world) { w.run.Spec.DeadlineSeconds = 60 }, time.Minute, "DeadlineExceeded", "no attempt came to an end"},
 		"deleted": {func(w *world) {
 			now := metav1.NewTime(w.now)
 			w.run.DeletionTimestamp, w.run.Finalizers = &now, []string{"example.com/hold"}

@@ -124,7 +124,7 @@ func lastWord(run *v1alpha1.HostRun) string {
 		c = condition(run, v1alpha1.ConditionVerified)
 	}
 	if c == nil {
-		return "it was never tried"
+		return "no attempt came to an end"
 	}
 	return fmt.Sprintf("last: %s: %s", c.Reason, c.Message)
 }

@@ -135,8 +135,8 @@ func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
 		"a line feed in a var":             {func(w *world) { w.run.Spec.Vars["x"] = "a\nBASH_ENV=/tmp/x" }, "ParamInvalid", "KPSSH_VAR_x"},
 		"a var that is no name":            {func(w *world) { w.run.Spec.Vars["x;id"] = "a" }, "ParamInvalid", "KPSSH_VAR_x;id"},
 		"cancelled":                        {func(w *world) { w.run.Spec.Cancel = true }, "Cancelled", ""},
-		"past its deadline":                {func(w *world) { w.run.Spec.DeadlineSeconds = 10; w.now = w.now.Add(10 * time.Second) }, "DeadlineExceeded", "never tried"},
-		"past its deadline by default":     {func(w *world) { w.now = w.now.Add(time.Hour) }, "DeadlineExceeded", "never tried"},
+		"past its deadline":                {func(w *world) { w.run.Spec.DeadlineSeconds = 10; w.now = w.now.Add(10 * time.Second) }, "DeadlineExceeded", "no attempt came to an end"},
+		"past its deadline by default":     {func(w *world) { w.now = w.now.Add(time.Hour) }, "DeadlineExceeded", "no attempt came to an end"},
 		"an uninstall the profile has not": {func(w *world) { w.run.Spec.Phase = "uninstall"; dropUninstall(w.profile) }, "Malformed", "no such script"},
 	}
 	for name, c := range cases {
