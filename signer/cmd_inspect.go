@@ -249,7 +249,11 @@ func describeObject(f finding, o manifest.Object) finding {
 			f.Problem = err.Error()
 			return f
 		}
-		f.Facts = append(f.Facts, fact{"runs", run.Phase + " of " + run.Profile + " on " + run.Host})
+		what := run.Phase + " of " + run.Profile
+		if run.Probes() {
+			what = run.Phase
+		}
+		f.Facts = append(f.Facts, fact{"runs", what + " on " + run.Host})
 	case object.KindTrustPolicy:
 		t, err := object.ParseTrustPolicy(raw)
 		if err != nil {

@@ -55,6 +55,9 @@ type handed struct {
 
 // order writes the message of a judged run.
 func order(run *v1alpha1.HostRun, h *object.Host, p *object.JoinProfile, c judge.Cluster, given handed, runID envelope.RunID) (message, *refusal) {
+	if probes(run) {
+		return message{envelope: envelope.Envelope{Phase: envelope.PhaseProbe, RunID: runID}}, nil
+	}
 	phase := script.Phase(run.Spec.Phase)
 	w, err := warrant.Find([]byte(p.Scripts[phase]))
 	if err != nil {

@@ -39,19 +39,19 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	if err != nil {
 		return judged{}, err
 	}
-	j := judged{snapshot: s, run: run, cluster: judge.ClusterOf(s.Policy, r.ClusterID, r.ClusterCA)}
+	j := judged{snapshot: s, run: run}
+	if j.cluster, err = r.objects().Cluster(ctx, s.Policy, r.ClusterID, r.ClusterCA); err != nil {
+		return judged{}, err
+	}
 	if err := r.objects().Host(ctx, run.Namespace, run.Spec.HostRef.Name, &j.stored); err != nil {
 		return judged{}, err
 	}
 	if j.host, j.refused = judge.Host(s, run, j.stored); j.refused != nil {
 		return j, nil
 	}
-	u, raw, err := r.objects().Get(ctx, object.KindJoinProfile, "", run.Spec.ProfileRef.Name)
-	if err != nil {
+	if err := r.readProfile(ctx, run, &j); err != nil {
 		return judged{}, err
 	}
-	j.stored.Profile = raw
-	j.statedTime = statedTime(u, run.Spec.Phase)
 	if j.snapshot.Stored, err = r.objects().Look(ctx, run, j.host, j.stored); err != nil {
 		return judged{}, err
 	}
@@ -67,6 +67,17 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	}
 	j.target, j.refused = target(j.host, secret)
 	return j, nil
+}
+
+// readProfile reads the run's profile; a probe has none.
+func (r *Reconciler) readProfile(ctx context.Context, run *v1alpha1.HostRun, j *judged) error {
+	if probes(run) {
+		return nil
+	}
+	u, raw, err := r.objects().Get(ctx, object.KindJoinProfile, "", run.Spec.ProfileRef.Name)
+	j.stored.Profile = raw
+	j.statedTime = statedTime(u, run.Spec.Phase)
+	return err
 }
 
 func (r *Reconciler) objects() judge.Objects { return judge.Objects{Reader: r.Reader, Runs: r.Client} }

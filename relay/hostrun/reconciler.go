@@ -125,7 +125,7 @@ func lastWord(run *v1alpha1.HostRun) string {
 		c = condition(run, v1alpha1.ConditionVerified)
 	}
 	if c == nil {
-		return "it was never tried"
+		return "no attempt came to an end"
 	}
 	return fmt.Sprintf("last: %s: %s", c.Reason, c.Message)
 }
@@ -178,7 +178,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 		return ctrl.Result{}, err
 	}
 	if refused != nil && refused.Reason == token.Pending {
-		return r.awaitToken(ctx, run, j.profile.Name)
+		return r.awaitToken(ctx, run)
 	}
 	var m message
 	if refused == nil {
@@ -188,7 +188,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 		return r.refuse(ctx, run, refused)
 	}
 	known := isVerified(run)
-	verified(run, j.profile.Name, r.Now())
+	verified(run, r.Now())
 	run.Status.RunID = string(runID)
 	run.Status.Attempts++
 	limits := r.Limits
@@ -214,6 +214,15 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	}
 	applyReport(run, report, r.Now())
 	return r.save(ctx, run, v1alpha1.ConditionSucceeded)
+}
+
+// verified says that all was judged and is vouched for.
+func verified(run *v1alpha1.HostRun, now time.Time) {
+	message := fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, run.Spec.ProfileRef.Name)
+	if probes(run) {
+		message = fmt.Sprintf("the SSHHost %q may be asked", run.Spec.HostRef.Name)
+	}
+	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, message, now)
 }
 
 // runID is the run's own: all attempts share it, so that the host can tell them
