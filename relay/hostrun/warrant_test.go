@@ -136,6 +136,7 @@ func TestAJoinSecretThatIsNotThere(t *testing.T) {
 	w.declare(declaresDNS, declaresToken)
 	w.run.Spec.SecretRef = &v1alpha1.ObjectRef{Name: "join"}
 	w.start()
+	w.now = w.now.Add(applyGrace)
 	w.reconcile()
 	w.wantSent(0)
 	w.want(v1alpha1.ConditionSucceeded, isFalse, "SecretNotFound", `"join"`)
