@@ -2,6 +2,7 @@ package hostrun
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,8 +19,10 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
 const (

@@ -402,7 +402,7 @@ func TestTallyTellsHowFarStatementsGot(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for state, want := range map[string]float64{"current": 1, "behind": 0, "unreachable": 0, "unsupported": 0} {
-		if got := w.metric("hostwarrant_hosts state="+state); got != want {
+		if got := w.metric("hostwarrant_hosts state=" + state); got != want {
 			t.Errorf("%s: %v hosts, want %v", state, got, want)
 		}
 	}
