@@ -19,6 +19,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
+	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -189,13 +190,16 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 			return r.refuse(ctx, run, refused)
 		}
 	}
-	secret, refused, err := r.joinSecret(ctx, run)
+	given, refused, err := r.handed(ctx, run, j.profile)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if refused != nil && refused.Reason == token.Pending {
+		return r.awaitToken(ctx, run, j.profile.Name)
+	}
 	var m message
 	if refused == nil {
-		m, refused = order(run, j.host, j.profile, j.cluster, secret, runID)
+		m, refused = order(run, j.host, j.profile, j.cluster, given, runID)
 	}
 	if refused != nil {
 		return r.refuse(ctx, run, refused)
@@ -205,7 +209,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 		return ctrl.Result{}, err
 	}
 	known := isVerified(run)
-	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, j.profile.Name), r.Now())
+	verified(run, j.profile.Name, r.Now())
 	run.Status.RunID = string(runID)
 	run.Status.Attempts++
 	limits := r.Limits
