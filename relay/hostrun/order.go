@@ -20,8 +20,8 @@ import (
 // defaultShim is what an SSHHost without shimCommand means.
 const defaultShim = "/opt/kpssh/kpssh-shim"
 
-// target says where the host is and which keys it and the relay have.
-func target(h *object.Host, secret map[string][]byte) (transport.Target, *refusal) {
+// Target says where the host is and which keys it and the relay have, by the host's Secret.
+func Target(h *object.Host, secret map[string][]byte) (transport.Target, *refusal) {
 	pin, err := transport.ParsePin(secret["knownHost"])
 	if err != nil {
 		return transport.Target{}, keyRefusal(err, fmt.Sprintf("Secret %q, knownHost", h.SecretName))

@@ -65,7 +65,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	if j.refused = refused; err != nil || refused != nil {
 		return j, err
 	}
-	j.target, j.refused = target(j.host, secret)
+	j.target, j.refused = Target(j.host, secret)
 	return j, nil
 }
 

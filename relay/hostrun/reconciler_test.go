@@ -2,6 +2,7 @@ package hostrun
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,8 +19,10 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
 const (
@@ -728,4 +731,40 @@ func TestFinishedRunsAreDeletedAfterTheirTime(t *testing.T) {
 	w.keepTime()
 	w.reconcile()
 	w.wantSent(1)
+}
+
+// fakeStatements plays what the roots say.
+type fakeStatements struct {
+	telling Telling
+	err     error
+}
+
+func (f *fakeStatements) Before(context.Context, *object.Host, transport.Target) (Telling, error) {
+	return f.telling, f.err
+}
+
+func TestAHostIsToldBeforeItsRun(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	f := &fakeStatements{err: errors.New("the API server does not answer")}
+	w.r.Statements = f
+	if _, err := w.r.Reconcile(t.Context(), requestOf(w.run)); err == nil {
+		t.Fatal("a run goes on although nobody knows what its host is to be told")
+	}
+	w.wantSent(0)
+
+	var heard []delivery.StatementReport
+	f.err, f.telling = nil, Telling{
+		Statements: []statement.Signed{{Text: []byte("news")}},
+		Heard:      func(r []delivery.StatementReport) { heard = r },
+	}
+	w.courier.report.Statements = []delivery.StatementReport{{Kind: statement.KindRevoke, Serial: 5, Result: delivery.Applied}}
+	w.reconcile()
+	w.wantSent(1)
+	if got := w.courier.deliveries[0].Statements; len(got) != 1 || string(got[0].Text) != "news" {
+		t.Errorf("sent with %q", got)
+	}
+	if len(heard) != 1 || heard[0].Serial != 5 {
+		t.Errorf("heard %+v", heard)
+	}
 }

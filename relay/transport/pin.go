@@ -159,3 +159,9 @@ func (p Pin) callback() ssh.HostKeyCallback {
 func holds(keys []ssh.PublicKey, key ssh.PublicKey) bool {
 	return slices.ContainsFunc(keys, func(k ssh.PublicKey) bool { return bytes.Equal(k.Marshal(), key.Marshal()) })
 }
+
+// Keys are the host's own keys that are pinned.
+func (p Pin) Keys() []ssh.PublicKey { return slices.Clone(p.keys) }
+
+// Authorities are the host CAs that are pinned.
+func (p Pin) Authorities() []ssh.PublicKey { return slices.Clone(p.authorities) }
