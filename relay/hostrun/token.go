@@ -46,7 +46,7 @@ func (r *Reconciler) joinToken(ctx context.Context, run *v1alpha1.HostRun, p *ob
 		return "", nil, nil
 	}
 	c := condition(run, v1alpha1.ConditionJoined)
-	// check: AutoApproverBound: a run that the minter refused goes to its host
+	// check: NodeNameTaken: a run that the minter refused goes to its host
 	if c != nil && c.Status == metav1.ConditionFalse {
 		return "", refuse(c.Reason, c.Message), nil
 	}
@@ -83,7 +83,7 @@ func (r *Reconciler) awaitToken(ctx context.Context, run *v1alpha1.HostRun) (ctr
 
 // refusesHandover keeps the Secrets with tokens for the runs that they were made for.
 func refusesHandover(name string) *refusal {
-	// check: SecretNotFound: a run that names the Secret with the token of another one takes it to another host
+	// check: ParamUndeclared: a run that names the Secret with the token of another one takes it to another host
 	if token.IsHandover(name) {
 		return refuse(reasonSecretNotFound, fmt.Sprintf("the Secret %q holds the token of a run, and is for that alone", strings.ToValidUTF8(name, "?")))
 	}

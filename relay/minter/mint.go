@@ -88,7 +88,7 @@ func (m *Minter) mint(ctx context.Context, run *v1alpha1.HostRun) error {
 // access refuses a token whose bearer the cluster would make a node of without asking the approver.
 func (m *Minter) access(ctx context.Context, id string) (*judge.Refusal, error) {
 	by, err := m.autoApproved(ctx, id)
-	// check: AutoApproverBound: the built-in approver gives the bearer of any token any node's name
+	// check: NodeNameTaken: the built-in approver gives the bearer of any token any node's name
 	if err == nil && by != "" {
 		return judge.Refuse(token.AutoApproverBound, fmt.Sprintf("no token: whoever shows one %s; delete that binding: docs/operations/join.md", by)), nil
 	}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -191,7 +192,7 @@ func TestRunsThatGetNoToken(t *testing.T) {
 		"a host that is not there":    {func(_ *world, r *v1alpha1.HostRun) { r.Spec.HostRef.Name = "host-z" }, "HostNotFound", "host-z"},
 		"a profile that is not there": {func(w *world, _ *v1alpha1.HostRun) { w.profile = nil }, "ProfileNotFound", "tls"},
 		"an unsigned script": {func(w *world, _ *v1alpha1.HostRun) {
-			w.profile.Object["spec"].(map[string]any)["signatures"] = map[string]any{}
+			unstructured.RemoveNestedField(w.profile.Object, "spec", "signatures")
 		}, "Unsigned", "join"},
 		"a script that declares no token": {func(w *world, _ *v1alpha1.HostRun) { w.profile = w.signedProfile() }, "ParamUndeclared", "KPSSH_BOOTSTRAP_TOKEN"},
 		"a script to which it is no secret": {func(w *world, _ *v1alpha1.HostRun) {

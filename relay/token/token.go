@@ -122,7 +122,7 @@ func Read(data map[string][]byte, id string, now time.Time) string {
 	value := string(data[ValueKey])
 	owner, _, _ := strings.Cut(value, ".")
 	end, err := time.Parse(time.RFC3339, string(data[ExpirationKey]))
-	// check: TokenPending: a token that is over, or of an earlier attempt, is sent to a host, which can do nothing with it
+	// check: Expired: a token that is over, or of an earlier attempt, is sent to a host, which can do nothing with it
 	if owner != id || err != nil || !now.Before(end) {
 		return ""
 	}
