@@ -25,6 +25,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/relay/hostrun"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
+	"github.com/hostwarrant/hostwarrant/relay/prove"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -71,6 +72,9 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 		return err
 	}
 	if err := (hostrun.Timekeeper{Reconciler: r}).Setup(m); err != nil {
+		return err
+	}
+	if err := prove.New(m, r).Setup(m); err != nil {
 		return err
 	}
 	if err := addChecks(m, policy); err != nil {
