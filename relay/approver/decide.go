@@ -77,15 +77,17 @@ func refused(err error) verdict {
 
 // decide judges a request. An error means that somebody could not be asked.
 func (a *Approver) decide(ctx context.Context, c *candidate) (verdict, error) {
-	switch {
-	case isSettled(c.csr):
-		return a.audit(ctx, c)
-	case c.request.Signer != kubeletcsr.SignerName:
-		return verdict{what: alarm, reason: reasonOtherSigner, message: fmt.Sprintf("a join token was used to ask %.100q for a certificate", c.request.Signer)}, nil
-	case c.token == nil && !slices.Contains(c.request.Groups, kubeletcsr.Group):
+	if c.token == nil && !slices.Contains(c.request.Groups, kubeletcsr.Group) {
 		return left(), nil // somebody else's token, whose id looks like ours
+	}
+	if isSettled(c.csr) {
+		return a.audit(ctx, c)
+	}
+	if c.request.Signer != kubeletcsr.SignerName {
+		return verdict{what: alarm, reason: reasonOtherSigner, message: fmt.Sprintf("a join token was used to ask %.100q for a certificate", c.request.Signer)}, nil
+	}
 	// check: CSRMismatch: a token that was taken away, or that somebody else put into our group
-	case c.token == nil:
+	if c.token == nil {
 		return mismatch("no run has the token %s", c.request.TokenID()), nil
 	}
 	for _, step := range []func(context.Context, *candidate) (*verdict, error){a.inTime, a.judgeRun, a.judgeRequest, a.firstUse, a.proved, a.vouched} {
