@@ -361,6 +361,18 @@ func (w *world) mayNot(t *testing.T) {
 		{relay, []string{"create", "certificatesigningrequests"}, false},
 		{relay, []string{"update", "hostruns", "-n", pool}, false},
 		{relay, []string{"impersonate", "users"}, false},
+		{relay, []string{"get", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, true},
+		{relay, []string{"update", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, false},
+		{relay, []string{"patch", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, false},
+		{relay, []string{"create", "configmaps", "-n", "hostwarrant-system"}, false},
+		{relay, []string{"list", "configmaps", "-n", "hostwarrant-system"}, false},
+		{minter, []string{"update", "certificatesigningrequests/approval"}, true},
+		{minter, []string{"approve", "signers"}, false}, // but for one
+		{minter, []string{"sign", "signers"}, false},
+		{minter, []string{"create", "certificatesigningrequests"}, false},
+		{minter, []string{"update", "certificatesigningrequests/status"}, false},
+		{minter, []string{"get", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, true},
+		{minter, []string{"update", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, false},
 	} {
 		r, err := w.ControlPlane.Kubectl(t.Context(), nil, append([]string{"auth", "can-i", "--as=" + c.who}, c.args...)...)
 		must(t, err)
