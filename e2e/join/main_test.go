@@ -98,12 +98,12 @@ func (w *world) joined(t *testing.T, name, reason string) *v1alpha1.HostRun {
 // running waits until the script of a run waits on its host, and gives its token.
 func (w *world) running(t *testing.T, name string, h *lab.Host) string {
 	t.Helper()
-	r := w.joined(t, name, token.Issued)
+	w.joined(t, name, token.Issued)
 	var value string
 	testkit.Eventually(t, stepLimit, "the script of "+name, func() bool {
 		text, err := h.ReadFile("/root/token")
 		value = string(text)
-		return err == nil && strings.HasPrefix(value, r.Status.TokenID+".")
+		return err == nil && strings.HasPrefix(value, w.Read(t, name).Status.TokenID+".")
 	})
 	return value
 }

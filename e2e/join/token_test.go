@@ -246,8 +246,14 @@ func TestTokensThatNobodyGets(t *testing.T) {
 	t.Run("what each account may not", func(t *testing.T) { w.mayNot(t) })
 }
 
+// away makes a host that nobody reaches.
+func (w *world) away(t *testing.T, name, address string) {
+	t.Helper()
+	w.Object(t, name, address, address+" "+testkit.NewSigner(t, "ed25519").Line)
+}
+
 func (w *world) autoApprover(t *testing.T) {
-	w.Object(t, "host-x", "192.0.2.7", "")
+	w.away(t, "host-x", "192.0.2.7")
 	for i, group := range []string{token.Bootstrappers, token.Group, "system:authenticated"} {
 		const binding = "auto-approve"
 		w.Apply(t, fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
@@ -258,7 +264,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: %q}]
 `, binding, group))
 		name := fmt.Sprintf("bound-%d", i)
 		testkit.Eventually(t, stepLimit, "the binding to count", func() bool {
-			r, err := w.ControlPlane.Kubectl(t.Context(), nil, "auth", "can-i", "create", "certificatesigningrequests/nodeclient", "--as=system:bootstrap:hwab12", "--as-group="+group)
+			r, err := w.ControlPlane.Kubectl(t.Context(), nil, "auth", "can-i", "create", "certificatesigningrequests", "--subresource=nodeclient", "--as=system:bootstrap:hwab12", "--as-group="+group)
 			must(t, err)
 			return r.Code == 0
 		})
@@ -288,7 +294,7 @@ func (w *world) sixForOne(t *testing.T) {
 	var all sync.WaitGroup
 	admitted := make([]bool, 6)
 	for i := range admitted {
-		w.Object(t, fmt.Sprintf("host-%d", i), fmt.Sprintf("192.0.2.%d", 10+i), "")
+		w.away(t, fmt.Sprintf("host-%d", i), fmt.Sprintf("192.0.2.%d", 10+i))
 	}
 	for i := range admitted {
 		all.Go(func() {
@@ -348,7 +354,7 @@ func (w *world) mayNot(t *testing.T) {
 		{minter, []string{"create", "secrets", "-n", "default"}, false},
 		{minter, []string{"create", "hostruns", "-n", pool}, false},
 		{minter, []string{"delete", "hostruns", "-n", pool}, false},
-		{minter, []string{"create", "serviceaccounts/token", "-n", "hostwarrant-system"}, false},
+		{minter, []string{"create", "serviceaccounts", "--subresource=token", "-n", "hostwarrant-system"}, false},
 		{minter, []string{"patch", "nodes"}, false},
 		{minter, []string{"create", "pods", "-n", pool}, false},
 		{relay, []string{"create", "secrets", "-n", "kube-system"}, false},
@@ -356,8 +362,7 @@ func (w *world) mayNot(t *testing.T) {
 		{relay, []string{"create", "secrets", "-n", pool}, false},
 		{relay, []string{"get", "secrets", "-n", pool}, true},
 		{relay, []string{"get", "secrets", "-n", "default"}, false},
-		{relay, []string{"update", "certificatesigningrequests/approval"}, false},
-		{relay, []string{"approve", "signers"}, false},
+		{relay, []string{"update", "certificatesigningrequests", "--subresource=approval"}, false},
 		{relay, []string{"create", "certificatesigningrequests"}, false},
 		{relay, []string{"update", "hostruns", "-n", pool}, false},
 		{relay, []string{"impersonate", "users"}, false},

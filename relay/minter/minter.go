@@ -136,6 +136,9 @@ func (m *Minter) next(ctx context.Context, run *v1alpha1.HostRun) error {
 
 // ended takes the run's token away if it is over, and says whether it was.
 func (m *Minter) ended(ctx context.Context, run *v1alpha1.HostRun) (bool, error) {
+	if err := m.giveWay(ctx, run); err != nil {
+		return false, err
+	}
 	e, held := m.Book.of(run.UID)
 	if !held && !hasFinalizer(run) {
 		return false, nil
@@ -145,6 +148,28 @@ func (m *Minter) ended(ctx context.Context, run *v1alpha1.HostRun) (bool, error)
 		return false, err
 	}
 	return true, m.end(ctx, run, *why)
+}
+
+// giveWay takes over the token that another minter issued while this one was making its own: this one
+// was paused, and the run's word is the other's.
+func (m *Minter) giveWay(ctx context.Context, run *v1alpha1.HostRun) error {
+	e, held := m.Book.of(run.UID)
+	// check: InUse: a minter that was paused takes the token away with which the run was sent meanwhile
+	if held && issued(run) && e.ID != run.Status.TokenID {
+		if err := m.delete(ctx, metav1.NamespaceSystem, token.BootstrapName(e.ID), ""); err != nil {
+			return err
+		}
+		m.Book.put(entryOf(run))
+	}
+	return nil
+}
+
+// entryOf is the record of a token that the run itself tells of.
+func entryOf(run *v1alpha1.HostRun) Entry {
+	return Entry{
+		ID: run.Status.TokenID, Run: client.ObjectKeyFromObject(run), UID: run.UID, Host: run.Spec.HostRef.Name, NodeName: run.Spec.NodeName,
+		Expires: joined(run).LastTransitionTime.Add(token.Life), Issued: true,
+	}
 }
 
 // over says why the run's token is over, nil where it is not.
@@ -207,12 +232,8 @@ func (m *Minter) adopt(ctx context.Context) error {
 		if !issued(run) || len(m.Namespaces) > 0 && !slices.Contains(m.Namespaces, run.Namespace) {
 			continue
 		}
-		e := Entry{
-			ID: run.Status.TokenID, Run: client.ObjectKeyFromObject(run), UID: run.UID, Host: run.Spec.HostRef.Name, NodeName: run.Spec.NodeName,
-			Expires: joined(run).LastTransitionTime.Add(token.Life), Issued: true,
-		}
-		if !m.Book.put(e) {
-			log.FromContext(ctx).Info("ALARM: two runs claim one token or node name; the second is not taken over", "run", e.Run, "token", e.ID)
+		if !m.Book.put(entryOf(run)) {
+			log.FromContext(ctx).Info("ALARM: two runs claim one token or node name; the second is not taken over", "run", client.ObjectKeyFromObject(run), "token", run.Status.TokenID)
 		}
 	}
 	m.adopted = true
