@@ -26,6 +26,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
 	"github.com/hostwarrant/hostwarrant/relay/hostrun"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
+	"github.com/hostwarrant/hostwarrant/relay/prove"
 	"github.com/hostwarrant/hostwarrant/relay/statements"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
@@ -76,6 +77,9 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 		return err
 	}
 	if err := (hostrun.Timekeeper{Reconciler: r}).Setup(m); err != nil {
+		return err
+	}
+	if err := prove.New(m, r).Setup(m); err != nil {
 		return err
 	}
 	if err := addChecks(m, policy); err != nil {

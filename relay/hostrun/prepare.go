@@ -10,6 +10,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/relay/hostkeys"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
@@ -65,8 +66,29 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	if j.refused = refused; err != nil || refused != nil {
 		return j, err
 	}
-	j.target, j.refused = Target(j.host, secret)
-	return j, nil
+	if j.target, j.refused = Target(j.host, secret); j.refused != nil {
+		return j, nil
+	}
+	j.refused, err = r.disputed(ctx, j)
+	return j, err
+}
+
+// disputed refuses a pin that contradicts what is known of the host's keys elsewhere.
+func (r *Reconciler) disputed(ctx context.Context, j judged) (*refusal, error) {
+	known, err := hostkeys.Of(ctx, r.Reader, j.snapshot.Policy, j.host)
+	if err == nil {
+		err = hostkeys.Agree(j.target.Pin, known)
+	}
+	if e, ok := errors.AsType[*decision.Error](err); ok {
+		return judge.RefusedBy(e.Denied(object.KindHost, j.host.Name)), nil
+	}
+	return nil, err
+}
+
+// Target is where and how the host of a run is dialled, or why it is not: by the same rules as for the run itself.
+func (r *Reconciler) Target(ctx context.Context, run *v1alpha1.HostRun) (transport.Target, *judge.Refusal, error) {
+	j, err := r.prepare(ctx, run)
+	return j.target, j.refused, err
 }
 
 // readProfile reads the run's profile; a probe has none.
