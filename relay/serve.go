@@ -48,11 +48,12 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := newManager(config, o)
+	m, err := newManager(config, o, "hostwarrant-relay")
 	if err != nil {
 		return err
 	}
-	counts, err := hostrun.NewMetrics(metrics.Registry)
+	line := hostrun.NewLine(o.concurrent)
+	counts, err := hostrun.NewMetrics(metrics.Registry, line)
 	if err != nil {
 		return fmt.Errorf("registering metrics: %v", err)
 	}
@@ -64,10 +65,13 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	r := &hostrun.Reconciler{
 		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: policy, Courier: hostrun.SSH{},
 		ClusterID: anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
-		Metrics: counts, Now: time.Now, Rand: rand.Reader,
+		Metrics: counts, Now: time.Now, Rand: rand.Reader, Events: m.GetEventRecorder("hostwarrant-relay"),
 	}
-	if err := r.Setup(m, o.concurrent); err != nil {
-		return fmt.Errorf("setting up the controller: %v", err)
+	if err := r.Setup(m, line, o.concurrent); err != nil {
+		return err
+	}
+	if err := (hostrun.Timekeeper{Reconciler: r}).Setup(m); err != nil {
+		return err
 	}
 	if err := addChecks(m, policy); err != nil {
 		return err
@@ -76,7 +80,7 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	return m.Start(ctx)
 }
 
-func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
+func newManager(config *rest.Config, o options, lease string) (ctrl.Manager, error) {
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(types); err != nil {
@@ -93,7 +97,7 @@ func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
 		Metrics:                       server.Options{BindAddress: o.metrics},
 		HealthProbeBindAddress:        o.health,
 		LeaderElection:                o.leaderElection,
-		LeaderElectionID:              "hostwarrant-relay",
+		LeaderElectionID:              lease,
 		LeaderElectionNamespace:       o.leaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
 	})
@@ -121,6 +125,9 @@ func restConfig(path string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster: %v; give --kubeconfig or KUBECONFIG", err)
 	}
+	// The client's own limit, 5 requests a second, would let a thousand runs take an hour. How many hosts
+	// are served at once bounds what is asked; the API server's priority and fairness does the rest.
+	config.QPS = -1
 	return config, nil
 }
 

@@ -4,22 +4,20 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
+	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -54,53 +52,28 @@ type Reconciler struct {
 	Metrics   *Metrics
 	Now       func() time.Time
 	Rand      io.Reader // of run-ids
-
-	hosts *hostLocks
+	Events    events.EventRecorder
 }
 
-// Setup registers the controller. At most concurrent hosts are dialled at once.
-func (r *Reconciler) Setup(m ctrl.Manager, concurrent int) error {
-	return ctrl.NewControllerManagedBy(m).
-		Named("hostrun").
-		For(&v1alpha1.HostRun{}).
-		WithEventFilter(predicate.GenerationChangedPredicate{}). // our own status writes are no news
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
-		Complete(r.init())
-}
-
-func (r *Reconciler) init() *Reconciler {
-	r.hosts = newHostLocks()
-	return r
-}
-
-// Reconcile brings one HostRun one step further.
-func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+// Reconcile brings one HostRun one step further. The run's host is its own meanwhile.
+func (r *Reconciler) Reconcile(ctx context.Context, request Request) (ctrl.Result, error) {
 	// The cache may still hold the run as it was before our last write; acting on
 	// that could send it a second time.
 	var run v1alpha1.HostRun
 	if err := r.Reader.Get(ctx, request.NamespacedName, &run); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if isFinished(&run) {
-		return r.expire(ctx, &run)
+	// check: InUse: another run under the name of a deleted one would be taken to its host without that host's turn
+	if isFinished(&run) || requestOf(&run) != request {
+		return ctrl.Result{}, nil
 	}
-	host := run.Namespace + "/" + run.Spec.HostRef.Name
-	if !r.hosts.take(host) {
-		return ctrl.Result{RequeueAfter: busyDelay}, nil
-	}
-	defer r.hosts.release(host)
 	return r.step(ctx, &run)
 }
 
 // step decides what is next: give up, judge, ask the host, or send.
 func (r *Reconciler) step(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Result, error) {
-	now := r.Now()
-	gone := withdrawn(run)
-	if gone != "" && !wasSent(run) {
-		return r.end(ctx, run, refuse(reasonCancelled, gone+" before it was sent"))
-	}
-	if !now.Before(deadline(run)) {
-		return r.end(ctx, run, refuse(reasonDeadlineExceeded, "given up, "+lastWord(run)))
+	if why := r.outOfTime(run); why != nil {
+		return r.end(ctx, run, why)
 	}
 	j, err := r.prepare(ctx, run)
 	if err != nil {
@@ -114,11 +87,22 @@ func (r *Reconciler) step(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Resu
 		if !again {
 			return result, err
 		}
-		if gone != "" {
+		if gone := withdrawn(run); gone != "" {
 			return r.end(ctx, run, refuse(reasonCancelled, gone+", and the host never started it"))
 		}
 	}
 	return r.send(ctx, run, j)
+}
+
+// outOfTime says why a run is not looked after any more, nil where it is.
+func (r *Reconciler) outOfTime(run *v1alpha1.HostRun) *refusal {
+	if gone := withdrawn(run); gone != "" && !wasSent(run) {
+		return refuse(reasonCancelled, gone+" before it was sent")
+	}
+	if !r.Now().Before(deadline(run)) {
+		return refuse(reasonDeadlineExceeded, "given up, "+lastWord(run))
+	}
+	return nil
 }
 
 // withdrawn says what keeps a run from being sent, "" where nothing does: one under
@@ -172,7 +156,7 @@ func (r *Reconciler) ask(ctx context.Context, run *v1alpha1.HostRun, j judged) (
 		}
 		finish(run, metav1.ConditionFalse, string(report.Result), report.Message, now)
 	}
-	result, err := r.save(ctx, run)
+	result, err := r.save(ctx, run, v1alpha1.ConditionSucceeded)
 	return false, result, err
 }
 
@@ -189,18 +173,22 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 			return r.refuse(ctx, run, refused)
 		}
 	}
-	secret, refused, err := r.joinSecret(ctx, run)
+	given, refused, err := r.handed(ctx, run, j.profile)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if refused != nil && refused.Reason == token.Pending {
+		return r.awaitToken(ctx, run, j.profile.Name)
+	}
 	var m message
 	if refused == nil {
-		m, refused = order(run, j.host, j.profile, j.cluster, secret, runID)
+		m, refused = order(run, j.host, j.profile, j.cluster, given, runID)
 	}
 	if refused != nil {
 		return r.refuse(ctx, run, refused)
 	}
-	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, j.profile.Name), r.Now())
+	known := isVerified(run)
+	verified(run, j.profile.Name, r.Now())
 	run.Status.RunID = string(runID)
 	run.Status.Attempts++
 	limits := r.Limits
@@ -209,13 +197,23 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	report, err := r.Courier.Deliver(ctx, o, func() error {
 		markSending(run, m, r.Now())
 		// A write that meets a newer object fails, and then nothing is sent.
-		return r.Client.Status().Update(ctx, run)
+		if err := r.Client.Status().Update(ctx, run); err != nil {
+			return err
+		}
+		if !known {
+			r.tell(run, v1alpha1.ConditionVerified)
+		}
+		r.tell(run, v1alpha1.ConditionSucceeded)
+		return nil
 	})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return ctrl.Result{RequeueAfter: minErrorDelay}, nil // somebody changed or deleted it meanwhile
+	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("sending run %s: %w", runID, err)
 	}
 	applyReport(run, report, r.Now())
-	return r.save(ctx, run)
+	return r.save(ctx, run, v1alpha1.ConditionSucceeded)
 }
 
 // runID is the run's own: all attempts share it, so that the host can tell them
@@ -229,11 +227,16 @@ func (r *Reconciler) runID(run *v1alpha1.HostRun) (envelope.RunID, error) {
 
 // refuse writes why nothing was sent.
 func (r *Reconciler) refuse(ctx context.Context, run *v1alpha1.HostRun, why *refusal) (ctrl.Result, error) {
+	why = inTime(why, run, r.Now())
+	before := run.Status.DeepCopy()
 	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionFalse, why.Reason, why.Message, r.Now())
-	if why.Waiting {
-		return r.save(ctx, run)
+	if !why.Waiting {
+		return r.end(ctx, run, why)
 	}
-	return r.end(ctx, run, why)
+	if equality.Semantic.DeepEqual(before, &run.Status) {
+		return r.later(run, why.Reason), nil // nothing new to write
+	}
+	return r.save(ctx, run, v1alpha1.ConditionVerified)
 }
 
 func (r *Reconciler) end(ctx context.Context, run *v1alpha1.HostRun, why *refusal) (ctrl.Result, error) {
@@ -242,45 +245,5 @@ func (r *Reconciler) end(ctx context.Context, run *v1alpha1.HostRun, why *refusa
 		message += "; the run was sent before, and whether it ran is unknown"
 	}
 	finish(run, metav1.ConditionFalse, why.Reason, message, r.Now())
-	return r.save(ctx, run)
-}
-
-// save writes the status, which nobody else writes, over any change that the spec
-// saw meanwhile, and says when to come back.
-func (r *Reconciler) save(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Result, error) {
-	status := run.Status
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		err := r.Client.Status().Update(ctx, run)
-		if err == nil || apierrors.IsNotFound(err) {
-			return nil
-		}
-		if again := r.Reader.Get(ctx, client.ObjectKeyFromObject(run), run); again != nil {
-			return client.IgnoreNotFound(again)
-		}
-		run.Status = status
-		return err
-	})
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("writing the status: %w", err)
-	}
-	c := condition(run, v1alpha1.ConditionSucceeded)
-	if isFinished(run) {
-		r.Metrics.ended(string(run.Spec.Phase), c.Reason)
-		log.FromContext(ctx).Info("run ended", "host", run.Spec.HostRef.Name, "phase", run.Spec.Phase, "result", c.Reason, "runID", run.Status.RunID)
-		return r.expire(ctx, run)
-	}
-	return ctrl.Result{RequeueAfter: delay(run.CreationTimestamp.Time, r.Now(), rand.Float64())}, nil //nolint:gosec // spreads load
-}
-
-// expire deletes a finished run whose time to live is over.
-func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Result, error) {
-	ttl, end := run.Spec.TTLSecondsAfterFinished, run.Status.FinishedAt
-	if ttl == nil || end == nil || run.DeletionTimestamp != nil {
-		return ctrl.Result{}, nil
-	}
-	if left := end.Add(time.Duration(*ttl) * time.Second).Sub(r.Now()); left > 0 {
-		return ctrl.Result{RequeueAfter: left}, nil
-	}
-	same := client.Preconditions{UID: &run.UID}
-	return ctrl.Result{}, client.IgnoreNotFound(r.Client.Delete(ctx, run, same))
+	return r.save(ctx, run, v1alpha1.ConditionSucceeded)
 }

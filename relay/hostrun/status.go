@@ -37,6 +37,12 @@ func isFinished(run *v1alpha1.HostRun) bool {
 	return c != nil && c.Status != metav1.ConditionUnknown
 }
 
+// isVerified: the last judgement let it pass.
+func isVerified(run *v1alpha1.HostRun) bool {
+	c := condition(run, v1alpha1.ConditionVerified)
+	return c != nil && c.Status == metav1.ConditionTrue
+}
+
 // wasSent: the run may have reached the host, so only the host can tell whether it
 // happened. What Delivered=False says was written after an attempt of which it is
 // known that nothing ran.

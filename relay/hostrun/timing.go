@@ -1,10 +1,13 @@
 package hostrun
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
+	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/relay/judge"
 )
 
 const (
@@ -21,9 +24,12 @@ const (
 	minDelay = 2 * time.Second
 	maxDelay = 60 * time.Second
 
-	// busyDelay is how soon a run looks again whether its host is free of another
-	// run of this relay.
-	busyDelay = time.Second
+	// maxUnreachableDelay: each try of a host that is silent costs a slot 15 s.
+	maxUnreachableDelay = 5 * time.Minute
+
+	// applyGrace is how long after a run's creation what it names may still be
+	// applied: tools write the objects of one change in an order of their own.
+	applyGrace = 30 * time.Second
 )
 
 // scriptTime is how long the host lets a script of the phase run, unless the
@@ -53,11 +59,27 @@ func runTime(phase v1alpha1.HostRunPhase, stated string, w *warrant.Warrant) tim
 	return limit + runMargin
 }
 
-// delay is a quarter of the time that has passed since from, within bounds, so
-// that attempts grow further apart; jitter (0 to 1) spreads those of many hosts.
-func delay(from, now time.Time, jitter float64) time.Duration {
-	d := min(max(now.Sub(from)/4, minDelay), maxDelay)
+// delay is a quarter of the time that has passed since from, within the bounds of
+// the reason, so that attempts grow further apart; jitter (0 to 1) spreads those of
+// many hosts.
+func delay(from, now time.Time, jitter float64, reason string) time.Duration {
+	longest := maxDelay
+	if reason == string(delivery.Unreachable) {
+		longest = maxUnreachableDelay
+	}
+	d := min(max(now.Sub(from)/4, minDelay), longest)
 	return time.Duration(float64(d) * (0.75 + jitter/2))
+}
+
+// inTime lets a run wait for what it names and is not there, as long as that may
+// only not be there yet.
+func inTime(why *refusal, run *v1alpha1.HostRun, now time.Time) *refusal {
+	grace := run.CreationTimestamp.Add(applyGrace)
+	missing := slices.Contains([]string{judge.ReasonHostNotFound, judge.ReasonProfileNotFound, reasonSecretNotFound}, why.Reason)
+	if !missing || !now.Before(grace) {
+		return why
+	}
+	return &refusal{Reason: why.Reason, Message: why.Message + "; looked for until " + grace.UTC().Format(time.TimeOnly) + " UTC", Waiting: true}
 }
 
 // deadline is when a run is given up. One that was sent is asked about for as long

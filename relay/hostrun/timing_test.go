@@ -31,12 +31,14 @@ func TestRunTime(t *testing.T) {
 	}
 }
 
-func TestDelayGrowsWithinBounds(t *testing.T) {
+func TestDelayGrowsWithinTheBoundsOfItsReason(t *testing.T) {
 	start := time.Unix(1000, 0)
-	for passed, want := range map[time.Duration]time.Duration{0: minDelay, 40 * time.Second: 10 * time.Second, time.Hour: maxDelay} {
-		low, high := delay(start, start.Add(passed), 0), delay(start, start.Add(passed), 1)
-		if low != want*3/4 || high != want*5/4 {
-			t.Errorf("after %s: %s to %s", passed, low, high)
+	for reason, longest := range map[string]time.Duration{"Busy": maxDelay, "Cut": maxDelay, "PolicyUnavailable": maxDelay, "Unreachable": maxUnreachableDelay} {
+		for passed, want := range map[time.Duration]time.Duration{0: minDelay, 40 * time.Second: 10 * time.Second, time.Hour: longest} {
+			low, high := delay(start, start.Add(passed), 0, reason), delay(start, start.Add(passed), 1, reason)
+			if low != want*3/4 || high != want*5/4 {
+				t.Errorf("%s after %s: %s to %s", reason, passed, low, high)
+			}
 		}
 	}
 }

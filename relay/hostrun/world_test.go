@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -39,7 +40,8 @@ type fakeCourier struct {
 	recalls    []envelope.RunID
 
 	report    delivery.Report
-	unreached bool // the fake fails before commit
+	unreached bool   // the fake fails before commit
+	before    func() // the host is reached, or not
 	onCommit  func()
 	onDeliver func()
 	memory    delivery.Memory
@@ -48,6 +50,9 @@ type fakeCourier struct {
 
 func (c *fakeCourier) Deliver(_ context.Context, o delivery.Order, commit func() error) (delivery.Report, error) {
 	c.deliveries = append(c.deliveries, o)
+	if c.before != nil {
+		c.before()
+	}
 	if c.unreached {
 		return c.report, nil
 	}
@@ -82,10 +87,14 @@ type world struct {
 	client  client.Client
 	courier *fakeCourier
 	r       *Reconciler
+	times   Timekeeper
+	events  *events.FakeRecorder
 	root    testkit.Signer
 	signer  testkit.Signer
 	now     time.Time
 	writes  int
+
+	failWrites int // as many are refused
 
 	registry *prometheus.Registry
 	anchor   inforce.Anchor
@@ -184,6 +193,10 @@ func (w *world) start() {
 			return c.Get(ctx, key, o, opts...)
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			if w.failWrites > 0 {
+				w.failWrites--
+				return apierrors.NewServiceUnavailable("away")
+			}
 			w.writes++
 			return c.SubResource(sub).Update(ctx, o, opts...)
 		},
@@ -196,7 +209,7 @@ func (w *world) start() {
 func (w *world) restart() {
 	w.t.Helper()
 	w.registry = prometheus.NewRegistry()
-	metrics, err := NewMetrics(w.registry)
+	metrics, err := NewMetrics(w.registry, NewLine(10))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -209,12 +222,15 @@ func (w *world) restart() {
 		w.t.Fatal(err)
 	}
 	w.anchor = anchor
-	w.r = (&Reconciler{
+	w.events = events.NewFakeRecorder(1000)
+	w.r = &Reconciler{
+		Events: w.events,
 		Client: w.client, Reader: w.client, Courier: w.courier, Metrics: metrics,
 		Policy:    judge.NewPolicySource(w.client, anchor, trusted, logr.Discard()),
 		ClusterID: anchor.ClusterID, Limits: transport.DefaultLimits(),
 		Now: func() time.Time { return w.now }, Rand: rand.Reader,
-	}).init()
+	}
+	w.times = Timekeeper{Reconciler: w.r}
 }
 
 // metric is the value of a gauge, by its name and labels.
@@ -241,11 +257,34 @@ func (w *world) metric(name string) float64 {
 
 func (w *world) reconcile() ctrl.Result {
 	w.t.Helper()
-	result, err := w.r.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.run)})
+	result, err := w.r.Reconcile(w.t.Context(), requestOf(w.run))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return result
+}
+
+// keepTime does what is due without the host.
+func (w *world) keepTime() ctrl.Result {
+	w.t.Helper()
+	result, err := w.times.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.run)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return result
+}
+
+// told takes the events since it was last asked, as "Type Reason note".
+func (w *world) told() []string {
+	var all []string
+	for {
+		select {
+		case e := <-w.events.Events:
+			all = append(all, e)
+		default:
+			return all
+		}
+	}
 }
 
 func (w *world) get() *v1alpha1.HostRun {

@@ -153,3 +153,22 @@ func (p Pin) callback() ssh.HostKeyCallback {
 func holds(keys []ssh.PublicKey, key ssh.PublicKey) bool {
 	return slices.ContainsFunc(keys, func(k ssh.PublicKey) bool { return bytes.Equal(k.Marshal(), key.Marshal()) })
 }
+
+// Keys are the pinned keys that are the host's own.
+func (p Pin) Keys() []ssh.PublicKey { return slices.Clone(p.keys) }
+
+// Outside gives a pinned key that is not among keys, or a pinned authority that is
+// not among authorities, and nil where there is none.
+func (p Pin) Outside(keys, authorities []ssh.PublicKey) ssh.PublicKey {
+	for _, key := range p.keys {
+		if !holds(keys, key) {
+			return key
+		}
+	}
+	for _, key := range p.authorities {
+		if !holds(authorities, key) {
+			return key
+		}
+	}
+	return nil
+}

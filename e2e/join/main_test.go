@@ -1,0 +1,181 @@
+//go:build linux
+
+package join
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/e2e/courier"
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
+	"github.com/hostwarrant/hostwarrant/relay/token"
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+var shared lab.Shared
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+const (
+	pool = courier.Namespace
+
+	// stepLimit bounds what takes seconds, on a busy machine.
+	stepLimit = 2 * time.Minute
+
+	// startLimit bounds the start of a lab, a control plane and the product.
+	startLimit = 5 * time.Minute
+
+	takesToken = "KPSSH_BOOTSTRAP_TOKEN required secret re [a-z0-9]{6}[.][a-z0-9]{16}"
+	profile    = "tls-bootstrap"
+
+	// waiting is a join script that shows its token, counts its runs and waits until the test lets it go.
+	waiting = "echo ran >>/root/ran\nprintf '%s\\n' \"$KPSSH_BOOTSTRAP_TOKEN\"\nprintf '%s' \"$KPSSH_BOOTSTRAP_TOKEN\" >/root/token\n" +
+		"until [ -e /root/go ]; do sleep 0.1; done\nrm /root/go\n"
+)
+
+// world is the product with a minter, and a profile whose join script takes a token.
+type world struct {
+	*courier.World
+	minter *product.Program
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	t.Cleanup(cancel)
+	cp := shared.ControlPlane(t)
+	w := &world{World: courier.New(ctx, t, shared.Lab(t), cp)}
+	w.Apply(t, nodeBootstrapper)
+	w.Profile(t, profile, waiting, takesToken)
+	w.startMinter(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the minter's log:\n%s", w.minter.Tail(30))
+		}
+	})
+	return w
+}
+
+// nodeBootstrapper is what docs/operations/join.md has bound.
+const nodeBootstrapper = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: hostwarrant-node-bootstrapper}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:node-bootstrapper"}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:bootstrappers:hostwarrant"}]
+`
+
+func (w *world) startMinter(t *testing.T) {
+	t.Helper()
+	var err error
+	w.minter, err = w.Product.StartMinter(t.Context())
+	must(t, err)
+	must(t, w.minter.Wait(t.Context(), "/readyz"))
+}
+
+// join asks for a join of a host under a name.
+func (w *world) join(t *testing.T, name, host, node string) {
+	t.Helper()
+	w.Run(t, name, host, profile, func(r *v1alpha1.HostRun) { r.Spec.NodeName = node })
+}
+
+// joined waits until the minter has said that of a run.
+func (w *world) joined(t *testing.T, name, reason string) *v1alpha1.HostRun {
+	t.Helper()
+	return w.Until(t, name, stepLimit, func(r *v1alpha1.HostRun) bool {
+		return courier.ConditionOf(r, v1alpha1.ConditionJoined).Reason == reason
+	})
+}
+
+// running waits until the script of a run waits on its host, and gives its token.
+func (w *world) running(t *testing.T, name string, h *lab.Host) string {
+	t.Helper()
+	r := w.joined(t, name, token.Issued)
+	var value string
+	testkit.Eventually(t, stepLimit, "the script of "+name, func() bool {
+		text, err := h.ReadFile("/root/token")
+		value = string(text)
+		return err == nil && strings.HasPrefix(value, r.Status.TokenID+".")
+	})
+	return value
+}
+
+// goOn lets the script end.
+func goOn(t *testing.T, h *lab.Host) {
+	t.Helper()
+	must(t, h.WriteFile("/root/go", nil, 0o600))
+}
+
+// ran is how often the script ran on the host.
+func ran(t *testing.T, h *lab.Host) int {
+	t.Helper()
+	text, err := h.ReadFile("/root/ran")
+	if os.IsNotExist(err) {
+		return 0
+	}
+	must(t, err)
+	return strings.Count(string(text), "\n")
+}
+
+// tokens are the Secrets of tokens of ours that are there, in kube-system and in the pool.
+func (w *world) tokens(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, ns := range []string{metav1.NamespaceSystem, pool} {
+		all, err := w.ControlPlane.Client().CoreV1().Secrets(ns).List(t.Context(), metav1.ListOptions{})
+		must(t, err)
+		for _, s := range all.Items {
+			if s.Type == corev1.SecretTypeBootstrapToken || token.IsHandover(s.Name) {
+				found = append(found, s.Namespace+"/"+s.Name)
+			}
+		}
+	}
+	return found
+}
+
+// nothingLeft waits until no token is left, nor anything that holds a run.
+func (w *world) nothingLeft(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, stepLimit, "no token to be left", func() bool {
+		var runs v1alpha1.HostRunList
+		must(t, w.Client.List(t.Context(), &runs))
+		for _, r := range runs.Items {
+			if len(r.Finalizers) > 0 {
+				return false
+			}
+		}
+		return len(w.tokens(t)) == 0
+	})
+}
+
+// remove deletes runs, and waits until they are gone.
+func (w *world) remove(t *testing.T, names ...string) {
+	t.Helper()
+	args := append([]string{"-n", pool, "delete", "hostrun", "--timeout=120s"}, names...)
+	w.kubectl(t, args...)
+}
+
+// kubectl must succeed.
+func (w *world) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	r, err := w.ControlPlane.Kubectl(t.Context(), nil, args...)
+	must(t, err)
+	if r.Code != 0 {
+		t.Fatalf("kubectl %s: exit %d: %s", strings.Join(args, " "), r.Code, r.Stderr)
+	}
+	return r.Stdout
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
