@@ -218,6 +218,9 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 	return nil
 }
 
+// APIServer is the process that runs now; nil where the cluster is the user's own.
+func (c *ControlPlane) APIServer() *Program { return c.apiserver }
+
 // StopAPIServer stops kube-apiserver; etcd keeps the data.
 func (c *ControlPlane) StopAPIServer() error {
 	if c.External {

@@ -65,6 +65,11 @@ func (p *Product) StartMinterAs(ctx context.Context, name string, flags ...strin
 	return p.startAs(ctx, name, "hostwarrant-minter", "hostwarrant-relay", append([]string{"mint"}, flags...)...)
 }
 
+// StartRelayAs starts another relay, whose log has the given name, with flags added to the usual ones.
+func (p *Product) StartRelayAs(ctx context.Context, name string, flags ...string) (*Program, error) {
+	return p.startAs(ctx, name, "hostwarrant-relay", "hostwarrant-relay", flags...)
+}
+
 // start runs a program with the token of its ServiceAccount and waits until it is alive.
 func (p *Product) start(ctx context.Context, account, program string, args ...string) (*Program, error) {
 	return p.startAs(ctx, account, account, program, args...)
