@@ -96,7 +96,7 @@ func (w *world) leavesAndReturns(t *testing.T) {
 	address := map[string]string{"KPSSH_HOST_ADDRESS": b.Addr.String(), "KPSSH_NODE_ADDRESS": b.Addr.String()}
 	want(t, w.run(t, b, envelope.PhaseUninstall, address), envelope.ExitScriptFailed, "run leave first\n")
 	want(t, w.run(t, b, envelope.PhaseLeave, address), envelope.ExitOK, "host-b has left\n")
-	left := b.Must(t, "pgrep -a 'kubelet|containerd' || :; find /var/lib/kubelet /etc/kubernetes /etc/cni/net.d -type f; ls /run/*.pid /etc/containerd/config.toml 2>/dev/null || :")
+	left := b.Must(t, "pgrep -a 'kubelet|containerd' || :; find /var/lib/kubelet /etc/kubernetes /etc/cni/net.d -type f; ls /run/kubelet.pid /run/containerd.pid /etc/containerd/config.toml 2>/dev/null || :")
 	if left != "" {
 		t.Errorf("leave has left %s", left)
 	}
