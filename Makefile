@@ -40,6 +40,10 @@ release: ## build what is released into dist/: static programs, the shim, sums (
 control-plane: ## build etcd, kube-apiserver, kube-controller-manager and kubectl (once, cached)
 	@e2e/cluster/build.sh
 
+.PHONY: kubelet
+kubelet: ## build kubelet, for tests with real nodes (once, cached)
+	@e2e/cluster/build.sh --kubelet
+
 .PHONY: demo
 demo: deps build ## play the whole story on a real API server and real sshd hosts
 	@hack/with-control-plane go run ./e2e/demo up

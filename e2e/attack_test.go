@@ -107,7 +107,7 @@ func TestAStatusWriteChangesNothingThatIsGuarded(t *testing.T) {
 	t.Run("nor does the relay's, which keeps no annotations", func(t *testing.T) {
 		i.succeeds(t, withMeta(t, hostRun(t, "r-status", nil), object{"annotations": object{"a": "b"}}), "create", "-f", "-")
 		i.remove(t, "-n", "pool", "hostrun", "r-status")
-		i.succeeds(t, nil, "patch", "-n", "pool", "hostrun", "r-status", "--subresource=status", "--type=merge", "-p", `{"metadata":{"annotations":null},"status":{"attempts":1}}`)
+		i.succeeds(t, nil, "patch", "--as="+account("hostwarrant-relay"), "--as-group=system:masters", "-n", "pool", "hostrun", "r-status", "--subresource=status", "--type=merge", "-p", `{"metadata":{"annotations":null},"status":{"attempts":1}}`)
 		if got := i.succeeds(t, nil, "get", "-n", "pool", "hostrun", "r-status", "-o", "jsonpath={.metadata.annotations.a} {.status.attempts}").Stdout; got != "b 1" {
 			t.Errorf("%q; want the annotation and the status", got)
 		}

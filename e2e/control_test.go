@@ -144,7 +144,7 @@ func TestControllerKeepsLedgerAndJudgesAgain(t *testing.T) {
 
 func (w *controlWorld) inPath(t *testing.T) {
 	eventually(t, "AdmissionInPath", func() bool { return strings.HasPrefix(w.condition(t, "AdmissionInPath"), "True CanariesRefused") })
-	for _, kind := range []string{"SSHJoinProfile", "SSHHost", "SSHNodeClass", "HostRun", "TrustPolicy"} {
+	for _, kind := range []string{"SSHJoinProfile", "SSHHost", "SSHNodeClass", "HostRun", "HostStatement", "TrustPolicy"} {
 		if got := w.metric(t, `hostwarrant_admission_in_path{kind="`+kind+`"}`); got != "1" {
 			t.Errorf("%s: in path %q", kind, got)
 		}

@@ -106,7 +106,7 @@ func TestWhoCanTakeTheGuardsAway(t *testing.T) {
 	i.succeeds(t, []byte(tenants), "apply", "--server-side", "-f", "-")
 	t.Cleanup(func() { i.succeeds(t, []byte(tenants), "delete", "-f", "-", "--ignore-not-found") })
 	who := []string{"tenant-admin", "tenant-edit", "tenant-view", "gitops-agent"}
-	for _, name := range []string{"hostwarrant-webhook", "hostwarrant-controller", "hostwarrant-relay", "hostwarrant-canary"} {
+	for _, name := range []string{"hostwarrant-webhook", "hostwarrant-controller", "hostwarrant-relay", "hostwarrant-minter", "hostwarrant-canary"} {
 		who = append(who, account(name))
 	}
 	eventually(t, "the bindings to count", func() bool {

@@ -36,6 +36,8 @@ func TestGuards(t *testing.T) {
 		{"hostwarrant-serving-secret", guardServingSecret},
 		{"hostwarrant-controller-hosts", guardControllerHosts},
 		{"hostwarrant-composites", guardComposites},
+		{"hostwarrant-hostrun-status", guardHostRunStatus},
+		{"hostwarrant-minter-secrets", guardMinterSecrets},
 		{"hostwarrant-webhook-configurations", guardWebhookConfigurations},
 		{"hostwarrant-guards.static.k8s.io", guardStatic}, // last: from here on nothing of ours can be deleted
 	} {

@@ -58,21 +58,21 @@ func TestManifestsHoldExactlyWhatIsMeant(t *testing.T) {
 	}
 	both := slices.Concat(guards, []string{
 		"ClusterRole/hostwarrant-canary", "ClusterRole/hostwarrant-controller", "ClusterRole/hostwarrant-decommissioner",
-		"ClusterRole/hostwarrant-relay", "ClusterRole/hostwarrant-runner", "ClusterRole/hostwarrant-webhook",
-		"ClusterRoleBinding/hostwarrant-canary", "ClusterRoleBinding/hostwarrant-controller", "ClusterRoleBinding/hostwarrant-relay", "ClusterRoleBinding/hostwarrant-webhook",
+		"ClusterRole/hostwarrant-minter", "ClusterRole/hostwarrant-relay", "ClusterRole/hostwarrant-runner", "ClusterRole/hostwarrant-webhook",
+		"ClusterRoleBinding/hostwarrant-canary", "ClusterRoleBinding/hostwarrant-controller", "ClusterRoleBinding/hostwarrant-minter", "ClusterRoleBinding/hostwarrant-relay", "ClusterRoleBinding/hostwarrant-webhook",
 		"CustomResourceDefinition/hostruns.hostwarrant.dev", "CustomResourceDefinition/ledgers.hostwarrant.dev", "CustomResourceDefinition/profilebundles.hostwarrant.dev", "CustomResourceDefinition/trustpolicies.hostwarrant.dev",
 		"MutatingWebhookConfiguration/hostwarrant", "Namespace/hostwarrant-system",
 		"PodDisruptionBudget/hostwarrant-webhook",
-		"Role/hostwarrant-canary", "Role/hostwarrant-controller", "Role/hostwarrant-controller", "Role/hostwarrant-relay", "Role/hostwarrant-relay-cluster-info", "Role/hostwarrant-webhook",
-		"RoleBinding/hostwarrant-canary", "RoleBinding/hostwarrant-controller", "RoleBinding/hostwarrant-controller", "RoleBinding/hostwarrant-relay", "RoleBinding/hostwarrant-relay-cluster-info", "RoleBinding/hostwarrant-webhook",
+		"Role/hostwarrant-canary", "Role/hostwarrant-controller", "Role/hostwarrant-controller", "Role/hostwarrant-minter", "Role/hostwarrant-minter-tokens", "Role/hostwarrant-relay", "Role/hostwarrant-relay-cluster-info", "Role/hostwarrant-webhook",
+		"RoleBinding/hostwarrant-canary", "RoleBinding/hostwarrant-controller", "RoleBinding/hostwarrant-controller", "RoleBinding/hostwarrant-minter", "RoleBinding/hostwarrant-minter-tokens", "RoleBinding/hostwarrant-relay", "RoleBinding/hostwarrant-relay-cluster-info", "RoleBinding/hostwarrant-webhook",
 		"Secret/hostwarrant-webhook-ca", "Service/hostwarrant-webhook", "Service/hostwarrant-webhook-policy",
-		"ServiceAccount/hostwarrant-canary", "ServiceAccount/hostwarrant-controller", "ServiceAccount/hostwarrant-relay", "ServiceAccount/hostwarrant-webhook",
+		"ServiceAccount/hostwarrant-canary", "ServiceAccount/hostwarrant-controller", "ServiceAccount/hostwarrant-minter", "ServiceAccount/hostwarrant-relay", "ServiceAccount/hostwarrant-webhook",
 		"ValidatingWebhookConfiguration/hostwarrant",
 	})
 	for dir, want := range map[string][]string{
-		"base":                      slices.Concat([]string{"Deployment/hostwarrant-controller", "Deployment/hostwarrant-relay", "Deployment/hostwarrant-webhook"}, both),
+		"base":                      slices.Concat([]string{"Deployment/hostwarrant-controller", "Deployment/hostwarrant-minter", "Deployment/hostwarrant-relay", "Deployment/hostwarrant-webhook"}, both),
 		"overlays/out-of-cluster":   slices.Concat([]string{"EndpointSlice/hostwarrant-webhook-outside", "EndpointSlice/hostwarrant-webhook-policy-outside"}, both),
-		"components/host-namespace": {"Role/hostwarrant-relay-hosts", "RoleBinding/hostwarrant-relay-hosts"},
+		"components/host-namespace": {"Role/hostwarrant-minter-hosts", "Role/hostwarrant-relay-hosts", "RoleBinding/hostwarrant-minter-hosts", "RoleBinding/hostwarrant-relay-hosts"},
 	} {
 		t.Run(dir, func(t *testing.T) {
 			slices.Sort(want)

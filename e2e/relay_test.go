@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -288,27 +287,11 @@ func (w *courierWorld) muchOutput(t *testing.T, h *lab.Host) {
 			}
 		})
 	}
-	peak := peakKiB(t, w.Programs.Relay.PID())
+	peak := w.Programs.Relay.PeakKiB(t)
 	t.Logf("the relay's peak is %d MiB", peak>>10)
 	if peak > 256<<10 {
 		t.Errorf("the relay took %d KiB", peak)
 	}
-}
-
-// peakKiB is VmHWM of a process.
-func peakKiB(t *testing.T, pid int) int {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	must(t, err)
-	for _, line := range bytes.Split(status, []byte("\n")) {
-		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "VmHWM:" {
-			n, err := strconv.Atoi(string(f[1]))
-			must(t, err)
-			return n
-		}
-	}
-	t.Fatal("no VmHWM")
-	return 0
 }
 
 // The script runs to its end although the relay is gone; another relay asks the

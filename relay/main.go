@@ -20,8 +20,20 @@ func main() {
 
 // run is the program: 0 done, 1 failed, 2 usage.
 func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	o := options{}
 	started := false
+	cmd := relayCommand(stderr, &started)
+	cmd.AddCommand(mintCommand(stderr, &started))
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		return fail(stderr, err, started)
+	}
+	return 0
+}
+
+func relayCommand(stderr io.Writer, started *bool) *cobra.Command {
+	o := options{}
 	cmd := &cobra.Command{
 		Use:           "hostwarrant-relay --anchor DIR [--namespaces NS,…]",
 		Version:       version,
@@ -34,18 +46,32 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 			if err := o.check(); err != nil {
 				return err
 			}
-			started = true
+			*started = true
 			return serve(cmd.Context(), o, stderr)
 		},
 	}
 	o.register(cmd.Flags())
-	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
-	cmd.SetErr(stderr)
-	if err := cmd.ExecuteContext(ctx); err != nil {
-		return fail(stderr, err, started)
+	o.registerRelay(cmd.Flags())
+	return cmd
+}
+
+func mintCommand(stderr io.Writer, started *bool) *cobra.Command {
+	o := options{concurrent: 1}
+	cmd := &cobra.Command{
+		Use:     "mint --anchor DIR [--namespaces NS,…]",
+		Short:   "Give bootstrap tokens to the HostRuns that join, and take them back",
+		Example: "  hostwarrant-relay mint --anchor /etc/hostwarrant/anchor --namespaces pool",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			*started = true
+			return serveMinter(cmd.Context(), o, stderr)
+		},
 	}
-	return 0
+	o.register(cmd.Flags())
+	return cmd
 }
 
 func fail(stderr io.Writer, err error, started bool) int {

@@ -27,6 +27,11 @@ func TestUsage(t *testing.T) {
 		"an extra argument":        {[]string{"x"}, 2, "", "unknown command"},
 		"too many hosts at once":   {[]string{"--anchor", "x", "--namespaces", "pool", "--concurrent-hosts", "1001"}, 2, "", "--concurrent-hosts"},
 		"no hosts at once":         {[]string{"--anchor", "x", "--namespaces", "pool", "--concurrent-hosts", "0"}, 2, "", "--concurrent-hosts"},
+		"help of mint":             {[]string{"mint", "--help"}, 0, "bootstrap tokens", ""},
+		"mint without an anchor":   {[]string{"mint"}, 2, "", "--anchor is missing"},
+		"mint dials no hosts":      {[]string{"mint", "--anchor", "x", "--concurrent-hosts", "5"}, 2, "", "unknown flag"},
+		"mint takes no argument":   {[]string{"mint", "--anchor", "x", "y"}, 2, "", "unknown command"},
+		"mint's anchor is absent":  {[]string{"mint", "--anchor", "/nonexistent"}, 1, "", "reading the anchor"},
 		"an anchor that is absent": {[]string{"--anchor", "/nonexistent", "--namespaces", "pool"}, 1, "", "reading the anchor"},
 	}
 	for name, c := range cases {

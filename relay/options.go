@@ -24,16 +24,21 @@ type options struct {
 	verbose        bool
 }
 
+// register adds what relay and minter take.
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.anchor, "anchor", "", "directory with the files roots and cluster-id (required)")
-	f.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces whose HostRuns are taken; default: all, but a run only happens where the relay may read Secrets")
+	f.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces whose HostRuns are looked after; default: all, but only where its account was given rights on Secrets")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; default: KUBECONFIG, then the pod's own account")
-	f.IntVar(&o.concurrent, "concurrent-hosts", 100, "hosts dialled at once")
 	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz")
 	f.StringVar(&o.metrics, "metrics-address", ":8080", "address of /metrics, 0 for none")
-	f.BoolVar(&o.leaderElection, "leader-elect", true, "run only while holding the lease hostwarrant-relay")
+	f.BoolVar(&o.leaderElection, "leader-elect", true, "run only while holding the lease (hostwarrant-relay, hostwarrant-minter)")
 	f.StringVar(&o.leaseNamespace, "lease-namespace", "hostwarrant-system", "namespace of the lease")
 	f.BoolVar(&o.verbose, "verbose", false, "log each step")
+}
+
+// registerRelay adds what only the relay itself takes.
+func (o *options) registerRelay(f *pflag.FlagSet) {
+	f.IntVar(&o.concurrent, "concurrent-hosts", 100, "hosts dialled at once")
 }
 
 func (o *options) check() error {

@@ -48,7 +48,7 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := newManager(config, o)
+	m, err := newManager(config, o, "hostwarrant-relay")
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	return m.Start(ctx)
 }
 
-func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
+func newManager(config *rest.Config, o options, lease string) (ctrl.Manager, error) {
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(types); err != nil {
@@ -97,7 +97,7 @@ func newManager(config *rest.Config, o options) (ctrl.Manager, error) {
 		Metrics:                       server.Options{BindAddress: o.metrics},
 		HealthProbeBindAddress:        o.health,
 		LeaderElection:                o.leaderElection,
-		LeaderElectionID:              "hostwarrant-relay",
+		LeaderElectionID:              lease,
 		LeaderElectionNamespace:       o.leaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
 	})

@@ -56,6 +56,10 @@ func (j *judge) hold(held *verify.Held, kind string, raw []byte) {
 		if c, err := object.ParseNodeClass(raw); err == nil {
 			held.Classes = append(held.Classes, c)
 		}
+	case object.KindHostStatement:
+		if h, err := object.ParseHostStatement(raw); err == nil {
+			held.Statements = append(held.Statements, h)
+		}
 	case object.KindHostRun:
 		if r, err := object.ParseHostRun(raw); err == nil {
 			held.Runs = append(held.Runs, r)

@@ -130,10 +130,10 @@ func TestShippedWebhookConfigurationsLeaveNoWayAround(t *testing.T) {
 	slices.Sort(guarded)
 	want := []string{
 		"/mutate CREATE sshhosts", "/mutate UPDATE sshhosts",
-		"/validate CREATE containerprofiles", "/validate CREATE hostruns", "/validate CREATE rules", "/validate CREATE runtimerulealertbindings",
+		"/validate CREATE containerprofiles", "/validate CREATE hostruns", "/validate CREATE hoststatements", "/validate CREATE rules", "/validate CREATE runtimerulealertbindings",
 		"/validate CREATE seccompprofiles", "/validate CREATE sshhosts", "/validate CREATE sshjoinprofiles", "/validate CREATE sshnodeclasses", "/validate CREATE trustpolicies",
-		"/validate DELETE sshjoinprofiles", "/validate DELETE trustpolicies",
-		"/validate UPDATE containerprofiles", "/validate UPDATE hostruns", "/validate UPDATE rules", "/validate UPDATE runtimerulealertbindings",
+		"/validate DELETE hoststatements", "/validate DELETE sshjoinprofiles", "/validate DELETE trustpolicies",
+		"/validate UPDATE containerprofiles", "/validate UPDATE hostruns", "/validate UPDATE hoststatements", "/validate UPDATE rules", "/validate UPDATE runtimerulealertbindings",
 		"/validate UPDATE seccompprofiles", "/validate UPDATE sshhosts", "/validate UPDATE sshjoinprofiles", "/validate UPDATE sshnodeclasses", "/validate UPDATE trustpolicies",
 	}
 	if !slices.Equal(guarded, want) {

@@ -3,24 +3,29 @@
 # into a cache directory keyed by what goes into it, once, and prints that directory.
 # Progress goes to stderr: a cold build takes minutes and must not look hung.
 # With --print it builds nothing: it prints the directory, or fails when it is not built.
-# With --module DIR it builds the tools of the go.mod in that directory instead.
+# With --module DIR it builds the tools of the go.mod in that directory instead, with
+# --kubelet the kubelet of the same module, which only tests with real nodes want.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=hack/cached-build.sh
 . "$here/../../hack/cached-build.sh"
-print=
-case "$#,${1-}" in
-0,) cd "$here" ;;
-1,--print)
-	print=yes
-	cd "$here"
+print='' title='control plane' cache=control-plane what='and etcd ' from=$here
+tools() { go list tool | grep -v /kubelet$; }
+case "$*" in
+'') ;;
+--print) print=yes ;;
+--kubelet | '--kubelet --print')
+	title=kubelet cache=kubelet what=''
+	tools() { go list tool | grep /kubelet$; }
+	[ "$#" = 1 ] || print=yes
 	;;
-2,--module) cd "$2" ;;
+'--module '*) from=$2 ;;
 *)
-	echo "usage: build.sh [--print | --module DIR]" >&2
+	echo "usage: build.sh [--kubelet] [--print] | --module DIR" >&2
 	exit 2
 	;;
 esac
+cd "$from"
 
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 minor=${version#v1.}
@@ -30,10 +35,10 @@ stamp=k8s.io/component-base/version
 ldflags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor -X $stamp.gitTreeState=clean"
 
 key=$({ cat go.mod go.sum; go version; echo "$ldflags"; } | sha256sum | cut -c1-16)
-bin=$cached_root/control-plane/$key
+bin=$cached_root/$cache/$key
 if [ "$print" ]; then
 	[ -d "$bin" ] || {
-		echo "control plane: not built yet in $bin" >&2
+		echo "$title: not built yet in $bin" >&2
 		exit 1
 	}
 	echo "$bin"
@@ -42,10 +47,10 @@ fi
 
 # build is what cached_build calls.
 build() {
-	for tool in $(go list tool); do
+	for tool in $(tools); do
 		name=${tool##*/}
 		[ "$tool" != go.etcd.io/etcd/server/v3 ] || name=etcd
 		CGO_ENABLED=0 go build -v -trimpath -buildvcs=false -ldflags "$ldflags" -o "$work/bin/$name" "$tool" 2>>"$work/log" || return 1
 	done
 }
-cached_build 'control plane' "$bin" "Kubernetes $version and etcd from source"
+cached_build "$title" "$bin" "Kubernetes $version ${what}from source"

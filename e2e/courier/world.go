@@ -43,7 +43,7 @@ type World struct {
 // New installs the product and returns when relay and webhook are ready. ctx bounds that.
 func New(ctx context.Context, t testing.TB, l *lab.Lab, cp *lab.ControlPlane) *World {
 	t.Helper()
-	w := &World{Lab: l, ControlPlane: cp, Client: newClient(t, cp), Keys: filepath.Join(t.TempDir(), "keys"), Login: testkit.NewSigner(t, "ed25519")}
+	w := &World{Lab: l, ControlPlane: cp, Client: newClient(t, cp), Keys: filepath.Join(l.StateDir(), "keys"), Login: testkit.NewSigner(t, "ed25519")}
 	w.Command(t, "init", w.Keys, "--cluster", ClusterID+"="+cp.RESTConfig().Host, "--namespace", Namespace)
 	roots, err := os.ReadFile(filepath.Join(w.Keys, "root.pub"))
 	must(t, err)

@@ -6,9 +6,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,14 +45,18 @@ const (
 type target struct {
 	*lab.Host
 	login, signer testkit.Signer
+	serial        *atomic.Int64 // of what it was sent last: each order is another version
 }
+
+// hosts counts those of the package: each has a log of its own.
+var hosts atomic.Int64
 
 // newHost starts a host that lives as long as the test.
 func newHost(t *testing.T, change func(*lab.HostOptions)) target {
 	t.Helper()
-	h := target{login: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519")}
+	h := target{login: testkit.NewSigner(t, "ed25519"), signer: testkit.NewSigner(t, "ed25519"), serial: new(atomic.Int64)}
 	o := lab.HostOptions{
-		Name: "host-a", RelayKey: h.login.PublicKey(), AllowedSigners: testkit.SignerLine(h.signer) + "\n",
+		Name: fmt.Sprintf("host-%d", hosts.Add(1)), RelayKey: h.login.PublicKey(), AllowedSigners: testkit.SignerLine(h.signer) + "\n",
 		ShimConf: testkit.Settings("required", class, "90d", in(60)),
 		TrustFiles: map[string]string{
 			"revoked_keys": "# none\n", "cluster": testkit.ClusterFile("prod-1", "https://10.0.0.5:6443", []byte("CA")), "floors": profile + " 1\n",
@@ -79,7 +85,7 @@ func (h target) signed(t *testing.T, body string, change func(*warrant.Warrant))
 	place, err := warrant.ParseTarget("class " + class)
 	must(t, err)
 	w := &warrant.Warrant{
-		Profile: profile, Phase: script.Leave, Serial: 1, NotBefore: in(-3).Unix(), HasNotBefore: true, NotAfter: in(30).Unix(),
+		Profile: profile, Phase: script.Leave, Serial: h.serial.Add(1), NotBefore: in(-3).Unix(), HasNotBefore: true, NotAfter: in(30).Unix(),
 		Targets: []warrant.Target{place},
 	}
 	if change != nil {

@@ -116,6 +116,9 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")
 			before := etc(t)
 			cmd, id, ns := startChild(t, dir)
+			if len(cgroupDirs(t, id)) == 0 {
+				t.Error("its host has no cgroups")
+			}
 			if removed {
 				if err := os.RemoveAll(dir); err != nil {
 					t.Fatal(err)

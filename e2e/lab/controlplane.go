@@ -29,7 +29,8 @@ const (
 
 // ControlPlaneOptions of StartControlPlane.
 type ControlPlaneOptions struct {
-	APIServerArgs []string // added to kube-apiserver's
+	APIServerArgs         []string // added to kube-apiserver's
+	ControllerManagerArgs []string // added to kube-controller-manager's
 	// Audit has every write of our kinds recorded, at level Metadata, in ControlPlane.AuditLog.
 	Audit bool
 }
@@ -93,7 +94,7 @@ func (l *Lab) StartControlPlane(ctx context.Context, o ControlPlaneOptions) (*Co
 	if err := c.StartAPIServer(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.startControllerManager(ctx)
+	return c, c.startControllerManager(ctx, o.ControllerManagerArgs)
 }
 
 func (l *Lab) externalControlPlane(ctx context.Context, path string) (*ControlPlane, error) {
@@ -217,6 +218,9 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 	return nil
 }
 
+// APIServer is the process that runs now; nil where the cluster is the user's own.
+func (c *ControlPlane) APIServer() *Program { return c.apiserver }
+
 // StopAPIServer stops kube-apiserver; etcd keeps the data.
 func (c *ControlPlane) StopAPIServer() error {
 	if c.External {
@@ -225,7 +229,7 @@ func (c *ControlPlane) StopAPIServer() error {
 	return c.apiserver.Stop()
 }
 
-func (c *ControlPlane) startControllerManager(ctx context.Context) error {
+func (c *ControlPlane) startControllerManager(ctx context.Context, more []string) error {
 	if !c.bin.has("kube-controller-manager") {
 		return nil // KUBEBUILDER_ASSETS of setup-envtest has none
 	}
@@ -233,14 +237,14 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := c.lab.StartProgram("kube-controller-manager", exec.Command(c.bin.path("kube-controller-manager"),
-		"--kubeconfig="+kubeconfig, "--secure-port=0", "--leader-elect=false", "--use-service-account-credentials=true",
+	p, err := c.lab.StartProgram("kube-controller-manager", exec.Command(c.bin.path("kube-controller-manager"), append([]string{
+		"--kubeconfig=" + kubeconfig, "--secure-port=0", "--leader-elect=false", "--use-service-account-credentials=true",
 		"--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
-		"--cluster-signing-cert-file="+c.pki.path("ca.crt"), "--cluster-signing-key-file="+c.pki.path("ca.key"),
-		"--root-ca-file="+c.pki.path("ca.crt"), "--service-account-private-key-file="+c.pki.path("sa.key"),
-		"--allocate-node-cidrs=true", "--cluster-cidr="+podRange, "--service-cluster-ip-range="+serviceRange,
+		"--cluster-signing-cert-file=" + c.pki.path("ca.crt"), "--cluster-signing-key-file=" + c.pki.path("ca.key"),
+		"--root-ca-file=" + c.pki.path("ca.crt"), "--service-account-private-key-file=" + c.pki.path("sa.key"),
+		"--allocate-node-cidrs=true", "--cluster-cidr=" + podRange, "--service-cluster-ip-range=" + serviceRange,
 		"--kube-api-qps=200", "--kube-api-burst=400", // with the defaults it throttles itself for 6 s at start
-	))
+	}, more...)...))
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func Down(dir string) error {
 func undo(dir string, entries []entry) error {
 	ctx, cancel := context.WithTimeout(context.Background(), downLimit)
 	defer cancel()
-	var first, last, links []entry
+	var first, last, links, groups []entry
 	id := ""
 	for _, e := range entries {
 		switch {
@@ -57,6 +57,8 @@ func undo(dir string, entries []entry) error {
 			id = e.Name
 		case e.Kind == kindLink:
 			links = append(links, e)
+		case e.Kind == kindCgroup:
+			groups = append(groups, e)
 		case e.Kind == kindProcess && e.Name == "etcd":
 			last = append(last, e) // it holds the data of the others, so it goes after them
 		case e.Kind == kindProcess:
@@ -67,6 +69,9 @@ func undo(dir string, entries []entry) error {
 	slices.Reverse(links)
 	for _, e := range links {
 		errs = append(errs, deleteLink(ctx, e.Name))
+	}
+	for _, e := range groups {
+		errs = append(errs, removeCgroup(ctx, e.Name))
 	}
 	return errors.Join(append(errs, unmountBelow(dir))...)
 }

@@ -27,7 +27,7 @@ type Helper struct{ exe string }
 // HelperMain runs the lab's part when this process was started for it, and then returns its exit code and true: the
 // caller exits with that code. In any other process it returns the Helper that New wants, and false.
 func HelperMain(args []string) (helper Helper, code int, ran bool) {
-	if len(args) < 3 || args[1] != helperWord {
+	if len(args) < 4 || args[1] != helperWord {
 		return Helper{exe: "/proc/self/exe"}, 0, false
 	}
 	var err error
@@ -35,6 +35,10 @@ func HelperMain(args []string) (helper Helper, code int, ran bool) {
 	case helperWatchdog:
 		err = runWatchdog(os.Stdin, args[3:])
 	case helperHost:
+		if cgroups := args[4:]; len(cgroups) > 0 {
+			err = enterCgroups(cgroups) // comes back here without them
+			break
+		}
 		err = runHost()
 	default:
 		err = fmt.Errorf("unknown helper %q", args[2])

@@ -48,6 +48,7 @@ type HostOptions struct {
 	Files          map[string]File   // further files by absolute path, written last
 	ShimDir        string            // laid out as shim/ of the checkout; empty: shim/ of the checkout
 	Bare           bool              // a host that nobody set up: sshd and sudo of Debian, Files, nothing of ours, no account
+	Node           bool              // can become a node: cgroups of its own, kubelet, and room for containerd
 }
 
 // Host is a running host.
@@ -61,11 +62,15 @@ type Host struct {
 	lab     *Lab
 	program *Program
 	link    string
+	cgroups []cgroup // of one with Node
 }
 
 // StartHost makes a host and returns when its sshd answers.
 func (l *Lab) StartHost(ctx context.Context, o HostOptions) (*Host, error) {
 	h, config, err := l.prepareHost(o)
+	if err == nil && o.Node {
+		config.Node, err = h.prepareNode(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("starting host %q: %w", o.Name, err)
 	}
@@ -160,6 +165,9 @@ func (h *Host) start(ctx context.Context, config *hostConfig) error {
 		return errors.Join(err, configR.Close(), configW.Close())
 	}
 	cmd := exec.Command(h.lab.helper.exe, helperWord, helperHost, h.Name)
+	for _, c := range h.cgroups {
+		cmd.Args = append(cmd.Args, c.Dir)
+	}
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + hostPath, "LC_ALL=C", "GOMAXPROCS=1"}
 	cmd.ExtraFiles = []*os.File{configR, readyW} // 3 and 4
@@ -222,10 +230,14 @@ func (h *Host) awaitReady(ctx context.Context, ready *os.File) error {
 
 // Stop is the host's power switch: every process in it ends, and all it wrote is gone.
 func (h *Host) Stop() error {
-	if h.program == nil {
-		return nil
+	var errs []error
+	if h.program != nil {
+		errs = append(errs, h.program.Kill(), deleteLink(context.Background(), h.link))
 	}
-	return errors.Join(h.program.Kill(), deleteLink(context.Background(), h.link))
+	for _, c := range h.cgroups {
+		errs = append(errs, removeCgroup(context.Background(), c.Dir))
+	}
+	return errors.Join(errs...)
 }
 
 // Unplug pulls the cable: what is sent in either direction is lost, and nobody is told.

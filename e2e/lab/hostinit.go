@@ -27,6 +27,7 @@ type hostConfig struct {
 	Dir   string // directory of this machine that the host's file system is built on, in its own mount namespace
 	Files map[string]File
 	Bare  bool // without account and directories of ours
+	Node  *nodeConfig
 }
 
 // hostReady is the first process's word that sshd answers; anything else on the pipe is an error.
@@ -69,6 +70,9 @@ func buildHost(c *hostConfig) (sshd int, err error) {
 		return 0, err
 	}
 	if err := mountHost(c.Dir); err != nil {
+		return 0, err
+	}
+	if err := mountNode(c.Dir, filepath.Join(c.Dir, "root"), c.Node); err != nil {
 		return 0, err
 	}
 	if err := enterHost(filepath.Join(c.Dir, "root")); err != nil {

@@ -5,6 +5,7 @@ package lab_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,15 +18,15 @@ import (
 // machine is what a lab must leave as it found it. Other labs may run on the machine meanwhile, so links, mounts,
 // processes and namespaces are those of one lab: by its id, its state directory and its hosts' namespaces.
 type machine struct {
-	Etc                              map[string]string
-	Links, Mounts, Procs, NetNS, Dir []string
+	Etc                                       map[string]string
+	Links, Mounts, Procs, NetNS, Dir, Cgroups []string
 }
 
 func look(t *testing.T, id, stateDir string, netns ...string) machine {
 	t.Helper()
 	return machine{
 		Etc: etc(t), Links: links(t, id), Mounts: mounts(t, stateDir), Procs: procs(t, id),
-		NetNS: inNetNS(t, netns), Dir: exists(stateDir),
+		NetNS: inNetNS(t, netns), Dir: exists(stateDir), Cgroups: cgroupDirs(t, id),
 	}
 }
 
@@ -60,6 +61,25 @@ func etc(t *testing.T) map[string]string {
 func links(t *testing.T, id string) []string {
 	t.Helper()
 	found, err := filepath.Glob("/sys/class/net/hw" + id[:8] + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// cgroupDirs are those of the lab's hosts, wherever below the machine's.
+func cgroupDirs(t *testing.T, id string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir("/sys/fs/cgroup", func(p string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it went while we looked
+		}
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "hw"+id[:8]) {
+			found = append(found, p)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

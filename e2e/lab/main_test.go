@@ -37,7 +37,7 @@ func labAndWait(dir string) int {
 		fmt.Println(err)
 		return 1
 	}
-	h, err := l.StartHost(ctx, lab.HostOptions{Name: "host-a", ShimDir: os.Getenv(childVariable + "_SHIM")})
+	h, err := l.StartHost(ctx, lab.HostOptions{Name: "host-a", ShimDir: os.Getenv(childVariable + "_SHIM"), Node: true})
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -117,9 +117,15 @@ func (p *Program) Kill() error {
 	return nil
 }
 
+// Pause stops the process where it is, as a machine does that hangs: its connections stay, and nothing answers.
+func (p *Program) Pause() error { return p.signal(syscall.SIGSTOP) }
+
+// Resume lets it go on, without knowing how much time has gone by.
+func (p *Program) Resume() error { return p.signal(syscall.SIGCONT) }
+
 func (p *Program) signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stopping %s: %w", p.Name, err)
+		return fmt.Errorf("sending %s to %s: %w", s, p.Name, err)
 	}
 	return nil
 }

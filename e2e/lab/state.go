@@ -20,7 +20,7 @@ var ErrUp = errors.New("a lab is already up")
 
 // entry is one line of the journal: a thing that Down has to undo.
 type entry struct {
-	Kind  string `json:"kind"` // lab, process, link
+	Kind  string `json:"kind"` // lab, process, link, cgroup
 	Name  string `json:"name"`
 	PID   int    `json:"pid,omitempty"`
 	Start uint64 `json:"start,omitempty"` // start time of the process, so that a reused pid is never signalled
@@ -30,6 +30,7 @@ const (
 	kindLab     = "lab"
 	kindProcess = "process"
 	kindLink    = "link"
+	kindCgroup  = "cgroup" // by its directory
 )
 
 // state is the state directory with its journal.

@@ -55,6 +55,21 @@ func (p *Product) StartRelay(ctx context.Context) (*Program, error) {
 	return p.start(ctx, "hostwarrant-relay", "hostwarrant-relay")
 }
 
+// StartMinter starts the minter, under its own account.
+func (p *Product) StartMinter(ctx context.Context) (*Program, error) {
+	return p.start(ctx, "hostwarrant-minter", "hostwarrant-relay", "mint")
+}
+
+// StartMinterAs is StartMinter for one more of them, whose log has that name. Flags are added to the usual ones.
+func (p *Product) StartMinterAs(ctx context.Context, name string, flags ...string) (*Program, error) {
+	return p.startAs(ctx, name, "hostwarrant-minter", "hostwarrant-relay", append([]string{"mint"}, flags...)...)
+}
+
+// StartRelayAs starts another relay, whose log has the given name, with flags added to the usual ones.
+func (p *Product) StartRelayAs(ctx context.Context, name string, flags ...string) (*Program, error) {
+	return p.startAs(ctx, name, "hostwarrant-relay", "hostwarrant-relay", flags...)
+}
+
 // start runs a program with the token of its ServiceAccount and waits until it is alive.
 func (p *Product) start(ctx context.Context, account, program string, args ...string) (*Program, error) {
 	return p.startAs(ctx, account, account, program, args...)

@@ -165,7 +165,7 @@ func guarded(kind string, raw []byte) (content, error) {
 	}
 	c := content{kind: o.Kind, spec: o.spec}
 	switch kind {
-	case KindJoinProfile, KindNodeClass, KindTrustPolicy:
+	case KindJoinProfile, KindNodeClass, KindTrustPolicy, KindHostStatement:
 	case KindHost:
 		c.class, c.hasClass = o.Labels[HostClassLabel]
 	case KindHostRun:

@@ -17,6 +17,8 @@ type HostRun struct {
 	Finished bool
 	// Sent is true while condition Delivered is there and not False: the run may have reached its host.
 	Sent bool
+	// TokenID is that of the bootstrap token that the run was given; empty: none.
+	TokenID string
 	// Created is metadata.creationTimestamp; zero where there is none, as offline.
 	Created time.Time
 	// Deadline is spec.deadlineSeconds, within the CRD's bounds.
@@ -113,7 +115,7 @@ func (r *HostRun) times(created string, seconds int64) error {
 // progress reads the conditions that say that the run was sent, and that it is over.
 func (r *HostRun) progress(status fields) error {
 	var conditions []fields
-	if err := status.get("status", "conditions", &conditions); err != nil {
+	if err := status.getAll("status", map[string]any{"conditions": &conditions, "tokenID": &r.TokenID}); err != nil {
 		return err
 	}
 	for _, c := range conditions {

@@ -14,6 +14,8 @@ const (
 	KindHostRun     = "HostRun"
 	KindTrustPolicy = "TrustPolicy"
 
+	KindHostStatement = "HostStatement"
+
 	// Of kubescape; what they hold is read by internal/fragment.
 	KindContainerProfile = "ContainerProfile"
 	KindSeccompProfile   = "SeccompProfile"
@@ -31,7 +33,7 @@ func GroupOf(kind string) string {
 	switch kind {
 	case KindJoinProfile, KindHost, KindNodeClass:
 		return GroupKPSSH
-	case KindHostRun, KindTrustPolicy:
+	case KindHostRun, KindTrustPolicy, KindHostStatement:
 		return GroupHostwarrant
 	case KindContainerProfile, KindSeccompProfile:
 		return GroupStorage

@@ -143,3 +143,6 @@ func (p *Policy) Generation(version int) *Roots {
 	}
 	return nil
 }
+
+// Generations gives every generation of roots from the anchor's to the last.
+func (p *Policy) Generations() []*Roots { return slices.Clone(p.generations) }

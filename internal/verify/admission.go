@@ -63,6 +63,7 @@ func (a Answer) Admits() bool {
 func Kinds() []string {
 	return []string{
 		object.KindJoinProfile, object.KindHost, object.KindNodeClass, object.KindHostRun,
+		object.KindHostStatement,
 		object.KindContainerProfile, object.KindRules, object.KindRuleBinding, object.KindSeccompProfile,
 	}
 }
@@ -148,6 +149,8 @@ func (s Snapshot) judge(r Request) (Answer, error) {
 			return Answer{}, err
 		}
 		return s.answer(r, HostRun(s, run)), named(r, run.Meta)
+	case object.KindHostStatement:
+		return s.statementWrite(r)
 	case object.KindContainerProfile, object.KindRules, object.KindRuleBinding, object.KindSeccompProfile:
 		return s.fragmentWrite(r)
 	default:

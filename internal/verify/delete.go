@@ -7,16 +7,19 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/object"
 )
 
-// deletion judges a DELETE. Only a profile that verifies is held back: content that
-// nobody vouches for can always be deleted.
+// deletion judges a DELETE. Only a profile or a statement that verifies is held back:
+// content that nobody vouches for can always be deleted.
 func deletion(s Snapshot, r Request) decision.Decision {
 	allowed := decision.Admit(r.Kind, r.Name, "may be deleted")
-	if r.Kind != object.KindJoinProfile {
+	if r.Kind != object.KindJoinProfile && r.Kind != object.KindHostStatement {
 		return allowed
 	}
 	// check: PolicyUnavailable: without a policy nobody knows whether it verifies
 	if err := s.usable(); s.Policy == nil {
 		return decision.From(err).Denied(r.Kind, r.Name)
+	}
+	if r.Kind == object.KindHostStatement {
+		return statementDeletion(s, r, allowed)
 	}
 	p, err := object.ParseJoinProfile(r.Old)
 	if err != nil || !JoinProfile(s, p).Allowed() {

@@ -12,6 +12,8 @@ type Held struct {
 	AllHosts []*object.Host
 	Classes  []*object.NodeClass
 	Runs     []*object.HostRun
+	// Statements are in no order.
+	Statements []*object.HostStatement
 	// ProviderIDs are those of nodes, by name.
 	ProviderIDs map[string]string
 }
@@ -38,6 +40,9 @@ func (h *Held) NodeClasses() []*object.NodeClass { return h.Classes }
 
 // HostRuns are all of them.
 func (h *Held) HostRuns() []*object.HostRun { return h.Runs }
+
+// HostStatements are all of them.
+func (h *Held) HostStatements() []*object.HostStatement { return h.Statements }
 
 // NodeProviderID is that of a node.
 func (h *Held) NodeProviderID(name string) (id string, exists bool) {

@@ -13,8 +13,19 @@ import (
 // HostRun judges whether a run may be asked for: namespace, host class, node name and
 // profile by the policy and by what is stored. Whether the host and the scripts
 // verify is asked of Host and Phase.
-func HostRun(s Snapshot, r *object.HostRun) decision.Decision {
-	if err := judgeHostRun(s, r); err != nil {
+func HostRun(s Snapshot, r *object.HostRun) decision.Decision { return hostRun(s, r, s.holds) }
+
+// StoredHostRun is HostRun of one that was admitted: of several that were admitted at
+// once for one node name, one has it.
+func StoredHostRun(s Snapshot, r *object.HostRun) decision.Decision {
+	return hostRun(s, r, s.holdsBefore)
+}
+
+// rival says whether another run has the node name of r.
+type rival func(o, r *object.HostRun) bool
+
+func hostRun(s Snapshot, r *object.HostRun, has rival) decision.Decision {
+	if err := judgeHostRun(s, r, has); err != nil {
 		return decision.From(err).Denied(r.Kind, r.Name)
 	}
 	d := decision.Admit(r.Kind, r.Name, "asks for nothing beyond the policy")
@@ -27,7 +38,7 @@ func HostRun(s Snapshot, r *object.HostRun) decision.Decision {
 	return d
 }
 
-func judgeHostRun(s Snapshot, r *object.HostRun) error {
+func judgeHostRun(s Snapshot, r *object.HostRun, has rival) error {
 	if err := s.complete(); err != nil {
 		return err
 	}
@@ -35,7 +46,7 @@ func judgeHostRun(s Snapshot, r *object.HostRun) error {
 	if err := placed(s.Policy.Hosts, r.Namespace, host); err != nil {
 		return err
 	}
-	if err := nodeName(s, r); err != nil {
+	if err := nodeName(s, r, has); err != nil {
 		return err
 	}
 	if r.Probes() {
@@ -54,7 +65,7 @@ func judgeHostRun(s Snapshot, r *object.HostRun) error {
 }
 
 // nodeName wants a name that the namespace may use, and nobody else does.
-func nodeName(s Snapshot, r *object.HostRun) error {
+func nodeName(s Snapshot, r *object.HostRun, has rival) error {
 	phase := script.Phase(r.Phase)
 	if r.NodeName == "" && phase != script.Join {
 		return nil
@@ -75,7 +86,7 @@ func nodeName(s Snapshot, r *object.HostRun) error {
 			At("spec.nodeName").Try("use another name, or remove the node first")
 	}
 	runs := s.Stored.HostRuns() // which may be another list the next time
-	i := slices.IndexFunc(runs, func(o *object.HostRun) bool { return s.holds(o, r) })
+	i := slices.IndexFunc(runs, func(o *object.HostRun) bool { return has(o, r) })
 	// check: NodeNameTaken: two hosts that race for one name
 	if i >= 0 {
 		o := runs[i]
@@ -91,6 +102,21 @@ func (s Snapshot) holds(o, r *object.HostRun) bool {
 	sameHost := o.Namespace == r.Namespace && o.Host == r.Host
 	mayTake := s.Policy.Hosts.Namespaces[o.Namespace].TakesNodeName(o.NodeName)
 	return joins && o.NodeName == r.NodeName && !sameHost && s.pending(o, mayTake)
+}
+
+// holdsBefore is holds where both are stored: one that may have reached its host, or has a token, goes
+// before one that did not, then the older, then the lower UID.
+func (s Snapshot) holdsBefore(o, r *object.HostRun) bool {
+	if !s.holds(o, r) {
+		return false
+	}
+	if started := o.Sent || o.TokenID != ""; started != (r.Sent || r.TokenID != "") {
+		return started
+	}
+	if order := o.Created.Compare(r.Created); order != 0 {
+		return order < 0
+	}
+	return o.UID <= r.UID
 }
 
 // maxScriptTime is the longest that a script may run (docs/spec/warrant.md, timeout).

@@ -54,6 +54,7 @@ type Stored interface {
 	Hosts() []*object.Host
 	NodeClasses() []*object.NodeClass
 	HostRuns() []*object.HostRun
+	HostStatements() []*object.HostStatement
 	// NodeProviderID is spec.providerID of a Node.
 	NodeProviderID(name string) (id string, exists bool)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/relay/token"
 )
 
 // maxNote is the API's limit of an event's note.
@@ -24,7 +25,7 @@ func (r *Reconciler) tell(run *v1alpha1.HostRun, kind string) {
 		return
 	}
 	level := corev1.EventTypeWarning
-	if c.Status == metav1.ConditionTrue || c.Reason == reasonSending {
+	if c.Status == metav1.ConditionTrue || c.Reason == reasonSending || c.Reason == token.Pending {
 		level = corev1.EventTypeNormal
 	}
 	r.note(run, level, c.Reason, c.Message)

@@ -47,8 +47,14 @@ type message struct {
 	warrant  *warrant.Warrant // nil: the script has none
 }
 
-// order writes the message of a judged run. secret is that of spec.secretRef.
-func order(run *v1alpha1.HostRun, h *object.Host, p *object.JoinProfile, c judge.Cluster, secret map[string][]byte, runID envelope.RunID) (message, *refusal) {
+// handed is what a run is given from Secrets: the values of spec.secretRef, and its bootstrap token.
+type handed struct {
+	secret map[string][]byte
+	token  string
+}
+
+// order writes the message of a judged run.
+func order(run *v1alpha1.HostRun, h *object.Host, p *object.JoinProfile, c judge.Cluster, given handed, runID envelope.RunID) (message, *refusal) {
 	if probes(run) {
 		return message{envelope: envelope.Envelope{Phase: envelope.PhaseProbe, RunID: runID}}, nil
 	}
@@ -58,7 +64,8 @@ func order(run *v1alpha1.HostRun, h *object.Host, p *object.JoinProfile, c judge
 		return message{}, judge.RefusedBy(decision.From(err).Denied(object.KindJoinProfile, p.Name))
 	}
 	values := parameters(run, h, c)
-	if err := addSecrets(values, w, secret); err != nil {
+	values[paramToken] = given.token
+	if err := addSecrets(values, w, given.secret); err != nil {
 		return message{}, judge.RefusedBy(decision.From(err).Denied(object.KindHostRun, run.Name))
 	}
 	if w != nil {

@@ -13,7 +13,7 @@ import (
 const (
 	paramEndpoint    = warrant.ClusterEndpoint
 	paramCA          = warrant.ClusterCA
-	paramToken       = "KPSSH_BOOTSTRAP_TOKEN"
+	paramToken       = judge.BootstrapToken
 	paramNodeName    = "KPSSH_NODE_NAME"
 	paramProviderID  = "KPSSH_PROVIDER_ID"
 	paramNodeLabels  = "KPSSH_NODE_LABELS"

@@ -17,6 +17,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
+	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -172,19 +173,22 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 			return r.refuse(ctx, run, refused)
 		}
 	}
-	secret, refused, err := r.joinSecret(ctx, run)
+	given, refused, err := r.handed(ctx, run, j.profile)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if refused != nil && refused.Reason == token.Pending {
+		return r.awaitToken(ctx, run)
+	}
 	var m message
 	if refused == nil {
-		m, refused = order(run, j.host, j.profile, j.cluster, secret, runID)
+		m, refused = order(run, j.host, j.profile, j.cluster, given, runID)
 	}
 	if refused != nil {
 		return r.refuse(ctx, run, refused)
 	}
 	known := isVerified(run)
-	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, verifiedMessage(run), r.Now())
+	verified(run, r.Now())
 	run.Status.RunID = string(runID)
 	run.Status.Attempts++
 	limits := r.Limits
@@ -210,6 +214,11 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	}
 	applyReport(run, report, r.Now())
 	return r.save(ctx, run, v1alpha1.ConditionSucceeded)
+}
+
+// verified says that all was judged and is vouched for.
+func verified(run *v1alpha1.HostRun, now time.Time) {
+	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, verifiedMessage(run), now)
 }
 
 func verifiedMessage(run *v1alpha1.HostRun) string {

@@ -23,6 +23,9 @@ func (r *Reconciler) joinSecret(ctx context.Context, run *v1alpha1.HostRun) (map
 	if run.Spec.SecretRef == nil {
 		return nil, nil, nil
 	}
+	if refused := refusesHandover(run.Spec.SecretRef.Name); refused != nil {
+		return nil, refused, nil
+	}
 	return r.readSecret(ctx, run.Namespace, run.Spec.SecretRef.Name, "the values of spec.secretRef")
 }
 

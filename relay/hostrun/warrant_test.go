@@ -100,7 +100,7 @@ func TestAWarrantRefusesWhatItDoesNotDeclare(t *testing.T) {
 	}{
 		"a var that it does not declare":    {nil, nil, "ParamUndeclared", "clusterDNS"},
 		"a var of another type":             {[]string{"KPSSH_VAR_clusterDNS required type int"}, nil, "ParamInvalid", "KPSSH_VAR_clusterDNS"},
-		"a required token":                  {[]string{declaresDNS, "KPSSH_BOOTSTRAP_TOKEN required secret type text"}, nil, "ParamInvalid", "KPSSH_BOOTSTRAP_TOKEN is required"},
+		"a token that is no secret":         {[]string{declaresDNS, "KPSSH_BOOTSTRAP_TOKEN required type text"}, nil, "ParamInvalid", "KPSSH_BOOTSTRAP_TOKEN is required"},
 		"a required secret without Secret":  {[]string{declaresDNS, declaresToken}, nil, "ParamInvalid", "KPSSH_SECRET_API_TOKEN is required"},
 		"a node name that is not its enum":  {[]string{declaresDNS, "KPSSH_NODE_NAME required enum pool-2"}, nil, "ParamInvalid", "KPSSH_NODE_NAME"},
 		"a secret that it does not declare": {[]string{declaresDNS}, token, "ParamUndeclared", "KPSSH_SECRET_API_TOKEN"},

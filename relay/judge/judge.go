@@ -52,7 +52,7 @@ func Run(s verify.Snapshot, run *v1alpha1.HostRun) *Refusal {
 		return RefusedBy(decision.From(err).Denied(object.KindHostRun, run.Name))
 	}
 	// check: NamespaceRefused,HostClassRefused,NodeNameRefused,NodeNameTaken,ProfileRefused: a run that was admitted under another policy, or past the webhook
-	if d := verify.HostRun(s, o); !d.Allowed() {
+	if d := verify.StoredHostRun(s, o); !d.Allowed() {
 		return RefusedBy(d)
 	}
 	return nil

@@ -56,6 +56,9 @@ func (l *lookups) NodeClasses() []*object.NodeClass { return nil }
 // HostRuns are those of the node's name, of all that the program watches.
 func (l *lookups) HostRuns() []*object.HostRun { return l.runs }
 
+// HostStatements are none: no run is judged by them.
+func (l *lookups) HostStatements() []*object.HostStatement { return nil }
+
 // NodeProviderID is that of the node that the run names.
 func (l *lookups) NodeProviderID(name string) (id string, exists bool) {
 	if name != l.node {

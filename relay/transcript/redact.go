@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // mark stands where a secret stood.
@@ -24,13 +25,21 @@ type redactor struct {
 func newRedactor(secrets []string, out func([]byte)) *redactor {
 	r := &redactor{out: out}
 	for _, s := range secrets {
-		if s != "" {
-			r.secrets = append(r.secrets, []byte(s))
+		if s == "" {
+			continue
+		}
+		r.secrets = append(r.secrets, []byte(s))
+		if inQuotes := quoted(s); inQuotes != s {
+			r.secrets = append(r.secrets, []byte(inQuotes))
 		}
 	}
 	slices.SortFunc(r.secrets, func(a, b []byte) int { return len(b) - len(a) })
 	return r
 }
+
+// quoted is how bash writes a value between single quotes, in the trace of "set -x" and elsewhere: a
+// single quote in it ends them, stands by itself, and begins them again.
+func quoted(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }
 
 func (r *redactor) write(p []byte) {
 	if len(r.secrets) == 0 {

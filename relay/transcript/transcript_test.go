@@ -43,6 +43,25 @@ func TestSecretsNeverShowWhereverTheBorderIs(t *testing.T) {
 	}
 }
 
+// bash writes a value that holds a quote otherwise than it is, where it traces commands.
+func TestATracedSecretDoesNotShow(t *testing.T) {
+	const secret = "it's 'mine'"
+	for in, want := range map[string]string{
+		secret:                              "[redacted]",
+		"+ : 'it'\\''s '\\''mine'\\'''\n":   "+ : '[redacted]'\n",
+		"+ : 'it'\\''s '\\''mi":             "+ : '[redacted]",
+		"+ : 'it'\\''s not '\\''mine'\\'''": "+ : 'it'\\''s not '\\''mine'\\'''",
+	} {
+		for size := 1; size <= len(in); size++ {
+			s := New([]string{secret})
+			feed(s.Stdout, in, size)
+			if got := s.Text(); got != want {
+				t.Fatalf("in pieces of %d: %q, want %q", size, got, want)
+			}
+		}
+	}
+}
+
 func TestTextIsBoundedPrintableAndTheEnd(t *testing.T) {
 	cases := map[string]struct{ out, errs, suffix string }{
 		"much of both":           {strings.Repeat("a", 1<<20), strings.Repeat("b", 1<<20) + "last", "last"},

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -143,7 +144,12 @@ func (p Pin) callback() ssh.HostKeyCallback {
 	}
 	return func(address string, remote net.Addr, key ssh.PublicKey) error {
 		err := checker.CheckHostKey(address, remote, key)
-		if _, isCert := key.(*ssh.Certificate); err != nil && isCert {
+		cert, isCert := key.(*ssh.Certificate)
+		// check: HostKeyNotPinned: a certificate for another host, made from one of the CA's by a collision of SHA-1
+		if err == nil && isCert && cert.Signature.Format == ssh.KeyAlgoRSA {
+			err = errors.New("the CA signed it with SHA-1")
+		}
+		if err != nil && isCert {
 			return failed(HostKeyMismatch, "the host shows a certificate that does not hold: %.200v", err)
 		}
 		return err

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/hostwarrant/hostwarrant/relay/fakesshd"
+	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 func quick() Limits {
@@ -316,6 +317,23 @@ func TestHostCertificates(t *testing.T) {
 				return
 			}
 			wantFault(t, err, HostKeyMismatch, c.text)
+		})
+	}
+	for algorithm, refused := range map[string]bool{ssh.KeyAlgoRSASHA512: false, ssh.KeyAlgoRSASHA256: false, ssh.KeyAlgoRSA: true} {
+		t.Run("of an RSA authority by "+algorithm, func(t *testing.T) {
+			authority := testkit.NewSigner(t, "rsa3072")
+			rsa, err := ssh.NewSignerWithAlgorithms(authority.Signer.(ssh.AlgorithmSigner), []string{algorithm})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := startCertified(t, rsa, good)
+			s.target.Pin = pinOf(t, "@cert-authority * "+authority.Line)
+			_, err = Run(t.Context(), s.target, quick(), nil, io.Discard, io.Discard, committed)
+			if refused {
+				wantFault(t, err, HostKeyMismatch, "SHA-1")
+			} else if err != nil {
+				t.Fatal(err)
+			}
 		})
 	}
 	t.Run("of another CA", func(t *testing.T) {

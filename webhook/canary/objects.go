@@ -15,6 +15,9 @@ const Prefix = "hostwarrant-canary-"
 // Account is the ServiceAccount that writes canaries.
 const Account = "hostwarrant-canary"
 
+// noSignature looks like a signature and is none.
+const noSignature = "-----BEGIN SSH SIGNATURE-----\nnone\n-----END SSH SIGNATURE-----\n"
+
 // Kind is a kind that the webhook guards.
 type Kind struct {
 	Group, Name string
@@ -50,8 +53,11 @@ func Kinds() []Kind {
 		{object.GroupHostwarrant, object.KindHostRun, true, objects, map[string]any{
 			"hostRef": named, "profileRef": named, "phase": "install", "cancel": true,
 		}},
+		{object.GroupHostwarrant, object.KindHostStatement, false, objects, map[string]any{
+			"statement": "hostwarrant-statement: none\n", "signatures": []any{noSignature},
+		}},
 		{object.GroupHostwarrant, object.KindTrustPolicy, false, policy, map[string]any{
-			"document": "version: 0\n", "signatures": []any{"-----BEGIN SSH SIGNATURE-----\nnone\n-----END SSH SIGNATURE-----\n"},
+			"document": "version: 0\n", "signatures": []any{noSignature},
 		}},
 		// No pod has a label that names it, and it allows nothing; no rule, no binding of one.
 		{object.GroupStorage, object.KindContainerProfile, true, fragments, map[string]any{}},

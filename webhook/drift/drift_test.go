@@ -86,7 +86,7 @@ func TestCheckNamesWhatDiffers(t *testing.T) {
 			h["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"a": "b"}}
 		}), []string{validating + ": webhooks[0].namespaceSelector differs from what is shipped"}},
 		"a timeout":                     {hook(validating, func(h map[string]any) { h["timeoutSeconds"] = int64(1) }), []string{validating + ": webhooks[0].timeoutSeconds differs from what is shipped"}},
-		"a rule less":                   {hook(validating, func(h map[string]any) { h["rules"] = []any{} }), []string{validating + ": webhooks[0].rules has 0 entries, not 3"}},
+		"a rule less":                   {hook(validating, func(h map[string]any) { h["rules"] = []any{} }), []string{validating + ": webhooks[0].rules has 0 entries, not 4"}},
 		"an operation less":             {hook(mutating, func(h map[string]any) { list(h, "rules")[0]["operations"] = []any{"CREATE"} }), []string{mutating + ": webhooks[0].rules[0].operations has 1 entries, not 2"}},
 		"a resource of the rule":        {hook(validating, func(h map[string]any) { list(h, "rules")[0]["apiVersions"] = []any{"v0"} }), []string{validating + ": webhooks[0].rules[0].apiVersions[0] differs from what is shipped"}},
 		"a condition that is never met": {hook(validating, func(h map[string]any) { list(h, "matchConditions")[0]["expression"] = "false" }), []string{validating + ": webhooks[0].matchConditions[0].expression differs from what is shipped"}},

@@ -191,8 +191,9 @@ func (c *cluster) Hosts() []*object.Host {
 	}
 	return all
 }
-func (c *cluster) NodeProviderID(string) (string, bool) { return "", false }
-func (c *cluster) HostRuns() []*object.HostRun          { return nil }
+func (c *cluster) HostStatements() []*object.HostStatement { return nil }
+func (c *cluster) NodeProviderID(string) (string, bool)    { return "", false }
+func (c *cluster) HostRuns() []*object.HostRun             { return nil }
 func (c *cluster) NodeClasses() []*object.NodeClass {
 	var all []*object.NodeClass
 	for key, raw := range c.objects {

@@ -53,11 +53,12 @@ func Slim(o any) (any, error) {
 // readers say how a kind is read, by "Kind.group".
 func readers() map[string]func(*unstructured.Unstructured) any {
 	return map[string]func(*unstructured.Unstructured) any{
-		object.KindJoinProfile + "." + object.GroupKPSSH:   readProfile,
-		object.KindHost + "." + object.GroupKPSSH:          parsed(object.ParseHost, leanHost),
-		object.KindNodeClass + "." + object.GroupKPSSH:     parsed(object.ParseNodeClass, leanClass),
-		object.KindHostRun + "." + object.GroupHostwarrant: parsed(object.ParseHostRun, leanRun),
-		kindLedger + "." + object.GroupHostwarrant:         readLedger,
+		object.KindJoinProfile + "." + object.GroupKPSSH:         readProfile,
+		object.KindHost + "." + object.GroupKPSSH:                parsed(object.ParseHost, leanHost),
+		object.KindNodeClass + "." + object.GroupKPSSH:           parsed(object.ParseNodeClass, leanClass),
+		object.KindHostRun + "." + object.GroupHostwarrant:       parsed(object.ParseHostRun, leanRun),
+		object.KindHostStatement + "." + object.GroupHostwarrant: parsed(object.ParseHostStatement, leanStatement),
+		kindLedger + "." + object.GroupHostwarrant:               readLedger,
 	}
 }
 

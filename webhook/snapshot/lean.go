@@ -39,3 +39,9 @@ func leanRun(r *object.HostRun) *object.HostRun {
 	}
 	return r
 }
+
+// leanStatement keeps text and signatures: later ones are held against it.
+func leanStatement(h *object.HostStatement) *object.HostStatement {
+	forget(&h.Meta)
+	return h
+}

@@ -32,8 +32,10 @@ type Store struct {
 	classes  table[*object.NodeClass]
 	runs     table[*object.HostRun]
 	nodes    table[string]
-	ledger   table[*v1alpha1.LedgerSpec]
-	slots    slotTable
+	// statements are few, since roots sign each, and admission lets no others in.
+	statements table[*object.HostStatement]
+	ledger     table[*v1alpha1.LedgerSpec]
+	slots      slotTable
 
 	kinds []*kind
 }
@@ -47,6 +49,7 @@ func New(c cache.Cache, mapper meta.RESTMapper, remember func(ledger.Policy), lo
 		into(&s.hosts, object.GroupKPSSH, object.KindHost, "v1beta1"),
 		into(&s.classes, object.GroupKPSSH, object.KindNodeClass, "v1beta1"),
 		into(&s.runs, object.GroupHostwarrant, object.KindHostRun, "v1alpha1"),
+		into(&s.statements, object.GroupHostwarrant, object.KindHostStatement, "v1alpha1"),
 		into(&s.nodes, corev1.GroupName, "Node", "v1"),
 	}
 	return s
@@ -71,6 +74,8 @@ func isNil(value any) bool {
 	case *object.NodeClass:
 		return v == nil
 	case *object.HostRun:
+		return v == nil
+	case *object.HostStatement:
 		return v == nil
 	default:
 		return value == nil
@@ -175,6 +180,9 @@ func (s *Store) NodeClasses() []*object.NodeClass { return s.classes.all() }
 
 // HostRuns are all HostRuns that can be read.
 func (s *Store) HostRuns() []*object.HostRun { return s.runs.all() }
+
+// HostStatements are all HostStatements that can be read.
+func (s *Store) HostStatements() []*object.HostStatement { return s.statements.all() }
 
 // NodeProviderID is spec.providerID of a Node.
 func (s *Store) NodeProviderID(name string) (string, bool) { return s.nodes.get(name) }
