@@ -24,6 +24,9 @@ const pendingMessage = "the run is judged, and waits for its bootstrap token, wh
 
 // handed reads what the run is given from Secrets.
 func (r *Reconciler) handed(ctx context.Context, run *v1alpha1.HostRun, p *object.JoinProfile) (handed, *refusal, error) {
+	if probes(run) {
+		return handed{}, nil, nil // there is no script to take anything
+	}
 	secret, refused, err := r.joinSecret(ctx, run)
 	if refused != nil || err != nil {
 		return handed{}, refused, err

@@ -52,6 +52,9 @@ func (o Objects) Judge(ctx context.Context, policy *PolicySource, run *v1alpha1.
 	if c.Profile, c.Refused = Sending(c.Snapshot, run, st); c.Refused != nil {
 		return c, nil
 	}
+	if c.Profile == nil {
+		return c, nil // a probe has none
+	}
 	c.Warrant, err = warrant.Find([]byte(c.Profile.Scripts[script.Phase(run.Spec.Phase)]))
 	if err != nil {
 		c.Refused = RefusedBy(decision.From(err).Denied(object.KindJoinProfile, c.Profile.Name))
