@@ -81,6 +81,7 @@ func guardedThings() []guardedThing {
 		thing("mutating configuration", admission, "mutatingwebhookconfigurations", "", "hostwarrant"),
 		thing("policies of the API", admission, "validatingadmissionpolicies", "", "hostwarrant-ledger"),
 		thing("their bindings", admission, "validatingadmissionpolicybindings", "", "hostwarrant-ledger"),
+		thing("root statements", "hostwarrant.dev", "hoststatements", "", "revoke-5"),
 		thing("ledger", "hostwarrant.dev", "ledgers", "", "policy"),
 		thing("kinds", "apiextensions.k8s.io", "customresourcedefinitions", "", "sshjoinprofiles.karpenter.dklesev.github.io"),
 		thing("serving CA", "", "secrets", product.Namespace, "hostwarrant-webhook-ca"),
@@ -94,6 +95,8 @@ var rightly = map[string]bool{
 	account("hostwarrant-controller") + ": validating configuration: patch": true, // caBundle
 	account("hostwarrant-controller") + ": mutating configuration: patch":   true,
 	account("hostwarrant-controller") + ": ledger: update":                  true,
+	// a canary that was stored by mistake: hostwarrant-canary holds the account to those
+	account("hostwarrant-controller") + ": root statements: delete": true,
 	// ConfigMaps, for manifests: the anchor is immutable, and hostwarrant-composites holds the account to manifests
 	account("hostwarrant-controller") + ": anchor: update":  true,
 	account("hostwarrant-controller") + ": ledger: patch":   true,

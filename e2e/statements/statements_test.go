@@ -44,8 +44,8 @@ func TestStatementsReachHosts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*stepLimit)
 	defer cancel()
 	w := &world{courier.New(ctx, t, shared.Lab(t), shared.ControlPlane(t)), t.TempDir()}
-	a, away := w.Host(t, "host-a"), w.Host(t, "host-away")
-	w.Host(t, "host-claimed")
+	a, away := w.host(t, "host-a"), w.host(t, "host-away")
+	w.host(t, "host-claimed")
 	w.claim(t, "host-claimed")
 	w.Profile(t, "touch", "touch /root/touched\n")
 	all := []string{"host-a", "host-away", "host-claimed"}
@@ -100,6 +100,16 @@ func TestStatementsReachHosts(t *testing.T) {
 		var s v1alpha1.HostStatement
 		must(t, w.Client.Get(t.Context(), client.ObjectKey{Name: "floor-2"}, &s))
 		return strings.Contains(fmt.Sprint(s.Status.Conditions), "ThresholdNotMet")
+	})
+}
+
+// host starts a host that takes statements by the world's root.
+func (w *world) host(t *testing.T, name string) *lab.Host {
+	t.Helper()
+	root, err := os.ReadFile(filepath.Join(w.Keys, "root.pub"))
+	must(t, err)
+	return w.HostWith(t, name, func(o *lab.HostOptions) {
+		o.TrustFiles["root_signers"] = `root namespaces="hostwarrant-statement" ` + string(root)
 	})
 }
 
