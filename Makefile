@@ -97,6 +97,11 @@ bench-bundle: ## measure verification and assembly of 3 to 10,000 signed fragmen
 	@go run ./hack/bench-bundle $(ARGS)
 	@go test -count=1 -v -run TestAChangeOfAMemberTakesSixCalls ./webhook/bundles | sed -n 's/^.*go:[0-9]*: //p'
 
+.PHONY: bench-relay
+bench-relay: deps build ## measure the relay with 1,000 stand-ins of hosts and scripts of 3 s, then with 100 and 5,000 (HOSTS='100 1000')
+	@for n in $(or $(HOSTS),1000 100 5000); do \
+		BENCH_HOSTS=$$n hack/with-control-plane go test -count=1 -timeout 60m -run '^$$' -bench Relay -benchtime 1x ./e2e/flood || exit 1; done
+
 .PHONY: race
 race: ## run the fast tests under the race detector (needs gcc)
 	CGO_ENABLED=1 go test -race $(FAST_PACKAGES)

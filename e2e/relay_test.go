@@ -54,6 +54,7 @@ func TestRelayTakesRunsToRealHosts(t *testing.T) {
 	t.Run("much output", func(t *testing.T) { w.muchOutput(t, h) })
 	t.Run("a relay that is killed half-way", func(t *testing.T) { w.killedHalfWay(t, h) })
 	t.Run("what a user sees", func(t *testing.T) { w.printed(t) })
+	t.Run("a probe", func(t *testing.T) { w.probes(t) })
 	t.Run("hosts in migration", func(t *testing.T) { w.migration(t) })
 }
 
@@ -119,7 +120,7 @@ func (w *courierWorld) silentPort(t *testing.T) {
 	if err != nil || r.Code != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	w.Run(t, "silent", "host-silent", "touch", func(r *v1alpha1.HostRun) { r.Spec.DeadlineSeconds = 5 })
+	w.Run(t, "silent", "host-silent", "touch", func(r *v1alpha1.HostRun) { r.Spec.DeadlineSeconds = 45 })
 	got := w.Ended(t, "silent", "DeadlineExceeded", -1, -1)
 	if c := courier.ConditionOf(got, v1alpha1.ConditionSucceeded); !strings.Contains(c.Message, "Unreachable") || got.Status.Attempts < 1 {
 		t.Fatalf("%+v", got.Status)
@@ -316,6 +317,24 @@ func (w *courierWorld) killedHalfWay(t *testing.T, h *lab.Host) {
 	}
 }
 
+// probes asks a host's shim alone, which a HostRun without a profile does.
+func (w *courierWorld) probes(t *testing.T) {
+	w.Run(t, "probe", "host-a", "", func(r *v1alpha1.HostRun) {
+		r.Spec = v1alpha1.HostRunSpec{HostRef: r.Spec.HostRef, Phase: v1alpha1.HostRunProbe}
+	})
+	r := w.Ended(t, "probe", "Succeeded", 0, -1)
+	if lines := strings.Split(strings.TrimSpace(r.Status.TranscriptTail), "\n"); len(lines) < 3 || r.Status.ScriptDigest != "" {
+		t.Errorf("status %+v", r.Status)
+	}
+	refused := &v1alpha1.HostRun{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pool, Name: "probe-of-a-profile"},
+		Spec:       v1alpha1.HostRunSpec{HostRef: r.Spec.HostRef, Phase: v1alpha1.HostRunProbe, ProfileRef: v1alpha1.ObjectRef{Name: "marker"}},
+	}
+	if err := w.Client.Create(t.Context(), refused); err == nil || !strings.Contains(err.Error(), "phase probe runs no script") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func (w *courierWorld) printed(t *testing.T) {
 	r, err := w.ControlPlane.Kubectl(t.Context(), nil, "-n", pool, "get", "hostrun", "marker", "unknown-signer")
 	must(t, err)
@@ -325,6 +344,25 @@ func (w *courierWorld) printed(t *testing.T) {
 			t.Errorf("no %s in\n%s%s", want, r.Stdout, r.Stderr)
 		}
 	}
+	for _, c := range []struct{ args, want string }{
+		{"get hostrun marker", "NAME HOST PHASE PROFILE SUCCEEDED REASON SHIM SCRIPT AGE"},
+		{"get hostrun marker -o wide", "NAME HOST PHASE PROFILE SUCCEEDED REASON SHIM SCRIPT NODE OUTPUT RUN AGE"},
+		{"get hr marker --no-headers", "marker host-a join marker True Succeeded 0 0"},
+		{"wait hostrun/marker --for=condition=Succeeded --timeout=30s", "hostrun.hostwarrant.dev/marker condition met"},
+		{"wait hostrun/unknown-signer --for=condition=Succeeded=False --timeout=30s", "hostrun.hostwarrant.dev/unknown-signer condition met"},
+		{"wait hostrun/unknown-signer --for=jsonpath={.status.finishedAt} --timeout=30s", "hostrun.hostwarrant.dev/unknown-signer condition met"},
+	} {
+		r, err := w.ControlPlane.Kubectl(t.Context(), nil, append([]string{"-n", pool}, strings.Fields(c.args)...)...)
+		must(t, err)
+		if first, _, _ := strings.Cut(r.Stdout, "\n"); !strings.HasPrefix(strings.Join(strings.Fields(first), " "), c.want) {
+			t.Errorf("kubectl %s: %q %s; want %q", c.args, first, r.Stderr, c.want)
+		}
+	}
+	testkit.Eventually(t, time.Minute, "the events of a run", func() bool {
+		r, err := w.ControlPlane.Kubectl(t.Context(), nil, "-n", pool, "events", "--for", "hostrun/marker")
+		must(t, err)
+		return strings.Contains(r.Stdout, "Verified") && strings.Contains(r.Stdout, "Sending") && strings.Contains(r.Stdout, "Succeeded")
+	})
 	patched, err := w.ControlPlane.Kubectl(t.Context(), nil, "-n", pool, "patch", "hostrun", "marker", "--type=merge", "-p", `{"spec":{"nodeName":"other"}}`)
 	must(t, err)
 	if patched.Code == 0 || !strings.Contains(patched.Stderr, "nodeName is immutable") {

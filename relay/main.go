@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,7 +64,7 @@ func mintCommand(stderr io.Writer, started *bool) *cobra.Command {
 		Example: "  hostwarrant-relay mint --anchor /etc/hostwarrant/anchor --namespaces pool",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+			if err := errors.Join(o.check(), o.checkMinter()); err != nil {
 				return err
 			}
 			*started = true
@@ -71,6 +72,7 @@ func mintCommand(stderr io.Writer, started *bool) *cobra.Command {
 		},
 	}
 	o.register(cmd.Flags())
+	o.registerMinter(cmd.Flags())
 	return cmd
 }
 

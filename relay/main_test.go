@@ -32,6 +32,12 @@ func TestUsage(t *testing.T) {
 		"mint dials no hosts":      {[]string{"mint", "--anchor", "x", "--concurrent-hosts", "5"}, 2, "", "unknown flag"},
 		"mint takes no argument":   {[]string{"mint", "--anchor", "x", "y"}, 2, "", "unknown command"},
 		"mint's anchor is absent":  {[]string{"mint", "--anchor", "/nonexistent"}, 1, "", "reading the anchor"},
+		"a proof that is neither":  {[]string{"mint", "--anchor", "x", "--proof", "Off"}, 2, "", "--proof"},
+		"no word on proofs":        {[]string{"mint", "--anchor", "x", "--proof", ""}, 2, "", "--proof"},
+		"a CA of no verifier":      {[]string{"mint", "--anchor", "x", "--verifier-ca", "ca.pem"}, 2, "", "without --verifier-url"},
+		"a relay proves nothing":   {[]string{"--anchor", "x", "--proof", "off"}, 2, "", "unknown flag"},
+		"a verifier without TLS":   {[]string{"mint", "--anchor", "x", "--verifier-url", "http://a/"}, 2, "", "https://HOST"},
+		"a verifier's CA is gone":  {[]string{"mint", "--anchor", "x", "--verifier-url", "https://a/", "--verifier-ca", "/nonexistent"}, 2, "", "--verifier-ca"},
 		"an anchor that is absent": {[]string{"--anchor", "/nonexistent", "--namespaces", "pool"}, 1, "", "reading the anchor"},
 	}
 	for name, c := range cases {

@@ -47,9 +47,12 @@ func serveMinter(ctx context.Context, o options, stderr io.Writer) error {
 	if err := tokens.Setup(m); err != nil {
 		return fmt.Errorf("setting up the controller: %v", err)
 	}
+	if err := addApprover(m, o, anchor.ClusterID, tokens); err != nil {
+		return err
+	}
 	if err := addChecks(m, policy); err != nil {
 		return err
 	}
-	logger.Info("starting", "clusterID", anchor.ClusterID, "anchor", anchor.Digest, "namespaces", o.namespaces)
+	logger.Info("starting", "proof", o.proof, "clusterID", anchor.ClusterID, "anchor", anchor.Digest, "namespaces", o.namespaces)
 	return m.Start(ctx)
 }

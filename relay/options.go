@@ -22,7 +22,17 @@ type options struct {
 	leaderElection bool
 	leaseNamespace string
 	verbose        bool
+
+	proof       string
+	verifierURL string
+	verifierCA  string
 }
+
+// The values of --proof.
+const (
+	proofRequired = "required"
+	proofOff      = "off"
+)
 
 // register adds what relay and minter take.
 func (o *options) register(f *pflag.FlagSet) {
@@ -41,6 +51,13 @@ func (o *options) registerRelay(f *pflag.FlagSet) {
 	f.IntVar(&o.concurrent, "concurrent-hosts", 100, "hosts dialled at once")
 }
 
+// registerMinter adds what only the minter takes.
+func (o *options) registerMinter(f *pflag.FlagSet) {
+	f.StringVar(&o.proof, "proof", proofRequired, "required: a host has to prove that a certificate request is its kubelet's; off: whoever steals a token becomes that node")
+	f.StringVar(&o.verifierURL, "verifier-url", "", "https URL of a service that is asked as well before a request is approved; default: none")
+	f.StringVar(&o.verifierCA, "verifier-ca", "", "PEM file of the CAs that may have signed that service's certificate; default: those of the machine")
+}
+
 func (o *options) check() error {
 	if o.anchor == "" {
 		return errors.New("--anchor is missing: the directory with roots and cluster-id")
@@ -54,4 +71,17 @@ func (o *options) check() error {
 		return fmt.Errorf("--concurrent-hosts: %d is not between 1 and %d", o.concurrent, maxConcurrent)
 	}
 	return nil
+}
+
+// checkMinter checks what only the minter takes.
+func (o *options) checkMinter() error {
+	// check: ProofFailed: a slip of the pen that switches proofs off
+	if o.proof != proofRequired && o.proof != proofOff {
+		return fmt.Errorf("--proof: %.40q is neither %q nor %q", o.proof, proofRequired, proofOff)
+	}
+	if o.verifierCA != "" && o.verifierURL == "" {
+		return errors.New("--verifier-ca is given without --verifier-url")
+	}
+	_, err := o.verifier()
+	return err
 }

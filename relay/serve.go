@@ -23,8 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/relay/delivery"
 	"github.com/hostwarrant/hostwarrant/relay/hostrun"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
+	"github.com/hostwarrant/hostwarrant/relay/prove"
+	"github.com/hostwarrant/hostwarrant/relay/statements"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
@@ -67,10 +70,16 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 		ClusterID: anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
 		Metrics: counts, Now: time.Now, Rand: rand.Reader, Events: m.GetEventRecorder("hostwarrant-relay"),
 	}
+	if err := addStatements(m, r, line); err != nil {
+		return err
+	}
 	if err := r.Setup(m, line, o.concurrent); err != nil {
 		return err
 	}
 	if err := (hostrun.Timekeeper{Reconciler: r}).Setup(m); err != nil {
+		return err
+	}
+	if err := prove.New(m, r).Setup(m); err != nil {
 		return err
 	}
 	if err := addChecks(m, policy); err != nil {
@@ -78,6 +87,24 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	}
 	logger.Info("starting", "clusterID", anchor.ClusterID, "anchor", anchor.Digest, "namespaces", o.namespaces)
 	return m.Start(ctx)
+}
+
+// addStatements tells hosts what the roots say, before runs and beside them.
+func addStatements(m ctrl.Manager, r *hostrun.Reconciler, line *hostrun.Line) error {
+	counts, err := statements.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %v", err)
+	}
+	c := statements.New(statements.Courier{
+		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: r.Policy, Turns: line, Call: delivery.Call,
+		Source:    &statements.Source{Reader: m.GetAPIReader(), Policy: r.Policy, Now: time.Now},
+		ClusterID: r.ClusterID, Limits: r.Limits, Metrics: counts, Now: time.Now,
+	})
+	if err := c.Setup(m); err != nil {
+		return fmt.Errorf("setting up the controller of statements: %v", err)
+	}
+	r.Statements = c
+	return nil
 }
 
 func newManager(config *rest.Config, o options, lease string) (ctrl.Manager, error) {

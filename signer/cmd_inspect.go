@@ -249,7 +249,18 @@ func describeObject(f finding, o manifest.Object) finding {
 			f.Problem = err.Error()
 			return f
 		}
-		f.Facts = append(f.Facts, fact{"runs", run.Phase + " of " + run.Profile + " on " + run.Host})
+		what := run.Phase + " of " + run.Profile
+		if run.Probes() {
+			what = run.Phase
+		}
+		f.Facts = append(f.Facts, fact{"runs", what + " on " + run.Host})
+	case object.KindHostStatement:
+		h, err := object.ParseHostStatement(raw)
+		if err != nil {
+			f.Problem = err.Error()
+			return f
+		}
+		f.Facts = append(f.Facts, fact{"signatures", strconv.Itoa(len(h.Signatures))})
 	case object.KindTrustPolicy:
 		t, err := object.ParseTrustPolicy(raw)
 		if err != nil {

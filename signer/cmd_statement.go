@@ -20,7 +20,7 @@ func (c *cli) statementCommand() *cobra.Command {
 		`  hostwarrant statement sign roots --keys new-roots.pub --threshold 2 --serial 2 --cluster prod-1 --key root-1 -o roots-2.statement
   hostwarrant statement sign roots-2.statement --key root-2
   hostwarrant statement verify roots-2.statement --root roots.pub`,
-		c.statementSignCommand(), c.statementVerifyCommand())
+		c.statementSignCommand(), c.statementVerifyCommand(), c.statementObjectCommand())
 }
 
 type statementSignOptions struct {

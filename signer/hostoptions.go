@@ -41,7 +41,7 @@ func (o *hostOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.warrant, "warrant", "required", "required: only scripts with a warrant run; optional: those without one run too")
 	f.StringArrayVar(&o.logins, "login-key", nil, "file of the public key that the relay logs in with (may be repeated)")
 	f.StringArrayVar(&o.from, "from", nil, "address, or network as ADDRESS/BITS, that it logs in from (may be repeated)")
-	f.StringVar(&o.kubeletKey, "kubelet-key", "", "file on the host with the kubelet's pending key, for proofs of possession")
+	f.StringVar(&o.kubeletKey, "kubelet-key", hostsetup.KubeletKey, "file on the host with the kubelet's pending key, for proofs of possession; empty for none")
 	f.Var(&o.maxSerialStep, "max-serial-step", "how far a serial may rise at once (default the shim's: 1000)")
 	f.Var(&o.outputMax, "output-max", "bytes kept of a script's output (default the shim's: 16 MiB)")
 	o.shim.flags(cmd)

@@ -30,7 +30,7 @@ Topics of help: ` + wrap(strings.Join(topicNames(topics), ", "), "", 100) + ".",
 	}
 	root.AddCommand(
 		c.initCommand(), c.signCommand(), c.verifyCommand(), c.inspectCommand(),
-		c.lintCommand(), c.bundleCommand(), c.keypairCommand(), c.policyCommand(), c.statementCommand(), c.hostCommand(), c.sigCommand(), c.versionCommand(),
+		c.lintCommand(), c.bundleCommand(), c.keypairCommand(), c.policyCommand(), c.statementCommand(), c.fleetCommand(), c.hostCommand(), c.sigCommand(), c.versionCommand(),
 	)
 	root.Flags().Bool("version", false, "print the version, as the version command does")
 	root.SetVersionTemplate(versionText())

@@ -87,3 +87,37 @@ func TestHostRunSaysForEverWhatWasJudged(t *testing.T) {
 		}
 	}
 }
+
+// A probe runs no script, so that nothing of it may look as if one had been judged.
+func TestHostRunOfPhaseProbeNamesAHostAlone(t *testing.T) {
+	faults := hostRuns(t)
+	ref := func(name string) any { return map[string]any{"name": name} }
+	probe := map[string]any{"hostRef": ref("a"), "phase": "probe"}
+	const more, less = "phase probe runs no script", "phases install, join, leave and uninstall need profileRef"
+	with := func(field string, value any) map[string]any {
+		m := maps.Clone(probe)
+		m[field] = value
+		return m
+	}
+	for name, c := range map[string]struct {
+		spec, old map[string]any
+		says      string
+	}{
+		"a host alone":                   {probe, nil, ""},
+		"a deadline":                     {with("deadlineSeconds", int64(60)), nil, ""},
+		"a profile":                      {with("profileRef", ref("p")), nil, more},
+		"a node name":                    {with("nodeName", "n"), nil, more},
+		"vars":                           {with("vars", map[string]any{"x": "1"}), nil, more},
+		"a Secret":                       {with("secretRef", ref("s")), nil, more},
+		"install without a profile":      {with("phase", "install"), nil, less},
+		"leave without a profile":        {with("phase", "leave"), nil, less},
+		"uninstall without a profile":    {with("phase", "uninstall"), nil, less},
+		"a profile that comes later":     {with("profileRef", ref("p")), probe, "hostRef, profileRef and phase are immutable"},
+		"a profile that is taken away":   {with("phase", "leave"), map[string]any{"hostRef": ref("a"), "phase": "leave", "profileRef": ref("p")}, "hostRef, profileRef and phase are immutable"},
+		"a probe that becomes something": {map[string]any{"hostRef": ref("a"), "phase": "leave", "profileRef": ref("p")}, probe, "hostRef, profileRef and phase are immutable"},
+	} {
+		if got := faults(c.spec, c.old); c.says == "" && got != "" || !strings.Contains(got, c.says) {
+			t.Errorf("%s: faults %q; want one that says %q", name, got, c.says)
+		}
+	}
+}

@@ -65,25 +65,27 @@ type ObjectRef struct {
 // HostRunSpec says what is to run where. It is immutable but for cancel and the TTL: what was
 // judged is what runs.
 //
-// +kubebuilder:validation:XValidation:rule="self.hostRef == oldSelf.hostRef && self.profileRef == oldSelf.profileRef && self.phase == oldSelf.phase",message="hostRef, profileRef and phase are immutable: create another HostRun"
+// +kubebuilder:validation:XValidation:rule="self.hostRef == oldSelf.hostRef && self.phase == oldSelf.phase && has(self.profileRef) == has(oldSelf.profileRef) && (!has(self.profileRef) || self.profileRef == oldSelf.profileRef)",message="hostRef, profileRef and phase are immutable: create another HostRun"
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) == has(oldSelf.secretRef) && (!has(self.secretRef) || self.secretRef == oldSelf.secretRef)",message="secretRef is immutable: create another HostRun"
 // +kubebuilder:validation:XValidation:rule="has(self.nodeName) == has(oldSelf.nodeName) && (!has(self.nodeName) || self.nodeName == oldSelf.nodeName)",message="nodeName is immutable: create another HostRun"
 // +kubebuilder:validation:XValidation:rule="has(self.vars) == has(oldSelf.vars) && (!has(self.vars) || self.vars == oldSelf.vars)",message="vars is immutable: create another HostRun"
 // +kubebuilder:validation:XValidation:rule="has(self.deadlineSeconds) == has(oldSelf.deadlineSeconds) && (!has(self.deadlineSeconds) || self.deadlineSeconds == oldSelf.deadlineSeconds)",message="deadlineSeconds is immutable: create another HostRun"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)",message="cancel cannot be taken back: create another HostRun"
 // +kubebuilder:validation:XValidation:rule="self.phase != 'join' || has(self.nodeName)",message="phase join needs nodeName"
+// +kubebuilder:validation:XValidation:rule="self.phase == 'probe' || has(self.profileRef)",message="phases install, join, leave and uninstall need profileRef"
+// +kubebuilder:validation:XValidation:rule="self.phase != 'probe' || !(has(self.profileRef) || has(self.nodeName) || has(self.vars) || has(self.secretRef))",message="phase probe runs no script: it takes no profileRef, nodeName, vars or secretRef"
 type HostRunSpec struct {
 	// hostRef names the SSHHost in the namespace of the HostRun.
 	//
 	// +required
 	HostRef ObjectRef `json:"hostRef"`
 
-	// profileRef names the SSHJoinProfile.
+	// profileRef names the SSHJoinProfile. All phases need it but probe, which takes none.
 	//
-	// +required
-	ProfileRef ObjectRef `json:"profileRef"`
+	// +optional
+	ProfileRef ObjectRef `json:"profileRef,omitempty,omitzero"`
 
-	// phase of the profile to run.
+	// phase of the profile to run, or probe.
 	//
 	// +required
 	Phase HostRunPhase `json:"phase"`

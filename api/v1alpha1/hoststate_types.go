@@ -49,6 +49,12 @@ type HostMark struct {
 
 // HostStateStatus is what was last learnt of a host, all of it by the host's own word.
 type HostStateStatus struct {
+	// observedGeneration is that of the SSHHost when this was learnt.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// lastContact is when the host last answered.
 	//
 	// +optional

@@ -59,10 +59,16 @@ func TestAChildThatHoldsTheStreamsHoldsNobodyUp(t *testing.T) {
 // strange is a host of which sshd runs another program in the place of the shim, as the login account.
 func strange(t *testing.T, program string) target {
 	t.Helper()
+	return newHost(t, func(o *lab.HostOptions) { o.ShimDir = strangeShim(t, program) })
+}
+
+// strangeShim is the checkout's shim directory with that program in the shim's place.
+func strangeShim(t *testing.T, program string) string {
+	t.Helper()
 	dir := t.TempDir()
 	must(t, os.CopyFS(dir, os.DirFS(filepath.Join(shared.Lab(t).Root(), "shim"))))
 	testkit.WriteFile(t, dir, "kpssh-shim", []byte("#!/bin/sh\necho ran >>"+strangeFile+"\n"+program))
-	return newHost(t, func(o *lab.HostOptions) { o.ShimDir = dir })
+	return dir
 }
 
 // strangeFile is where that program leaves its line.

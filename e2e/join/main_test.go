@@ -45,14 +45,15 @@ const (
 type world struct {
 	*courier.World
 	minter *product.Program
+	flags  []string // of the minter
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, flags ...string) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	t.Cleanup(cancel)
 	cp := shared.ControlPlane(t)
-	w := &world{World: courier.New(ctx, t, shared.Lab(t), cp)}
+	w := &world{World: courier.New(ctx, t, shared.Lab(t), cp), flags: flags}
 	w.Apply(t, nodeBootstrapper)
 	w.Profile(t, profile, waiting, takesToken)
 	w.startMinter(t)
@@ -75,7 +76,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:boot
 func (w *world) startMinter(t *testing.T) {
 	t.Helper()
 	var err error
-	w.minter, err = w.Product.StartMinter(t.Context())
+	w.minter, err = w.Product.StartMinterAs(t.Context(), "hostwarrant-minter", w.flags...)
 	must(t, err)
 	must(t, w.minter.Wait(t.Context(), "/readyz"))
 }

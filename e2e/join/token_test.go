@@ -78,7 +78,7 @@ func (w *world) registers(t *testing.T, node, providerID string) {
 
 // From the first word to the last of a token, and of minters and relays that die on the way.
 func TestTokensOfJoins(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, "--proof=off") // these hosts have no kubelet
 	h := w.Host(t, "host-a")
 	t.Run("a token goes to its host and asks for one certificate", func(t *testing.T) { w.oneJoin(t, h) })
 	t.Run("a run that ends leaves no token", func(t *testing.T) { w.endsWithItsRun(t, h) })
@@ -176,10 +176,10 @@ func (w *world) killedMinter(t *testing.T, h *lab.Host) {
 }
 
 func (w *world) twoMinters(t *testing.T, h *lab.Host) {
-	second, err := w.Product.StartMinterAs(t.Context(), "hostwarrant-minter-2")
+	second, err := w.Product.StartMinterAs(t.Context(), "hostwarrant-minter-2", w.flags...)
 	must(t, err)
 	// Without an election both work at once: what keeps them apart is the API server alone.
-	third, err := w.Product.StartMinterAs(t.Context(), "hostwarrant-minter-3", "--leader-elect=false")
+	third, err := w.Product.StartMinterAs(t.Context(), "hostwarrant-minter-3", append(w.flags, "--leader-elect=false")...)
 	must(t, err)
 	w.join(t, "two", "host-a", "pool-1")
 	w.running(t, "two", h)
@@ -366,6 +366,18 @@ func (w *world) mayNot(t *testing.T) {
 		{relay, []string{"create", "certificatesigningrequests"}, false},
 		{relay, []string{"update", "hostruns", "-n", pool}, false},
 		{relay, []string{"impersonate", "users"}, false},
+		{relay, []string{"get", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, true},
+		{relay, []string{"update", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, false},
+		{relay, []string{"patch", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, false},
+		{relay, []string{"create", "configmaps", "-n", "hostwarrant-system"}, false},
+		{relay, []string{"list", "configmaps", "-n", "hostwarrant-system"}, false},
+		{minter, []string{"update", "certificatesigningrequests/approval"}, true},
+		{minter, []string{"approve", "signers"}, false}, // but for one
+		{minter, []string{"sign", "signers"}, false},
+		{minter, []string{"create", "certificatesigningrequests"}, false},
+		{minter, []string{"update", "certificatesigningrequests/status"}, false},
+		{minter, []string{"get", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, true},
+		{minter, []string{"update", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, false},
 	} {
 		r, err := w.ControlPlane.Kubectl(t.Context(), nil, append([]string{"auth", "can-i", "--as=" + c.who}, c.args...)...)
 		must(t, err)

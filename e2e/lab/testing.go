@@ -14,7 +14,7 @@ import (
 )
 
 // testStartLimit bounds what a test waits for a lab, a control plane or a host on a busy machine.
-const testStartLimit = 3 * time.Minute
+const testStartLimit = 6 * time.Minute
 
 // Shared is one lab with at most one control plane for the tests of a package; the first test that asks starts it:
 //

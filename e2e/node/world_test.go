@@ -3,12 +3,10 @@
 package node
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -30,7 +29,9 @@ import (
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
-// signingDuration is the life of the certificates that kubelets get: short enough that one is renewed while the test waits.
+// signingDuration is the life of the certificates that kubelets get. They ask for the next when 70 to 90 of a hundred
+// parts of it are over (jitteryDuration in client-go's util/certificate), so the test waits for two minutes, and a busy
+// machine has 15 seconds to answer.
 const signingDuration = 150 * time.Second
 
 // limit bounds each step on a busy machine.
@@ -62,9 +63,7 @@ func newWorld(t *testing.T) *world {
 		{"hostwarrant-bootstrap", "system:node-bootstrapper", "system:bootstrappers:hostwarrant"},
 		{"node-renewal", "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", "system:nodes"},
 	} {
-		r, err := w.cp.Kubectl(t.Context(), nil, "create", "clusterrolebinding", binding[0], "--clusterrole="+binding[1], "--group="+binding[2])
-		must(t, err)
-		if r.Code != 0 {
+		if r := w.kubectl(t, "create", "clusterrolebinding", binding[0], "--clusterrole="+binding[1], "--group="+binding[2]); r.Code != 0 {
 			t.Fatal(r.Stderr)
 		}
 	}
@@ -113,12 +112,12 @@ func (w *world) token(t *testing.T, id string) string {
 	return id + "." + secret
 }
 
-// run has the host run a phase.
-func (w *world) run(t *testing.T, h *lab.Host, phase string, params map[string]string) delivery.Report {
+// order is a phase for a host to run.
+func (w *world) order(t *testing.T, h *lab.Host, phase envelope.Phase, params map[string]string) delivery.Order {
 	t.Helper()
-	script, err := os.ReadFile(filepath.Join(w.scripts, phase+".sh"))
+	script, err := os.ReadFile(filepath.Join(w.scripts, string(phase)+".sh"))
 	must(t, err)
-	sig, err := os.ReadFile(filepath.Join(w.scripts, phase+".sh.sig"))
+	sig, err := os.ReadFile(filepath.Join(w.scripts, string(phase)+".sh.sig"))
 	must(t, err)
 	encoded, err := envelope.EncodeParams(params)
 	must(t, err)
@@ -126,10 +125,16 @@ func (w *world) run(t *testing.T, h *lab.Host, phase string, params map[string]s
 	must(t, err)
 	limits := transport.DefaultLimits()
 	limits.Run = 5 * time.Minute
-	r, err := delivery.Deliver(t.Context(), delivery.Order{
+	return delivery.Order{
 		Target: h.Target(t, w.login.PEM), Limits: limits,
-		Envelope: envelope.Envelope{Phase: envelope.Phase(phase), Params: encoded, Sig: sig, Script: script, RunID: id},
-	}, func() error { return nil })
+		Envelope: envelope.Envelope{Phase: phase, Params: encoded, Sig: sig, Script: script, RunID: id},
+	}
+}
+
+// run has the host run a phase.
+func (w *world) run(t *testing.T, h *lab.Host, phase envelope.Phase, params map[string]string) delivery.Report {
+	t.Helper()
+	r, err := delivery.Deliver(t.Context(), w.order(t, h, phase, params), func() error { return nil })
 	must(t, err)
 	return r
 }
@@ -150,11 +155,9 @@ func (w *world) pending(t *testing.T, tokenID string) *certificatesv1.Certificat
 	t.Helper()
 	var found *certificatesv1.CertificateSigningRequest
 	testkit.Eventually(t, limit, "a certificate request by "+tokenID, func() bool {
-		all, err := w.client.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
-		must(t, err)
-		for i := range all.Items {
-			if c := &all.Items[i]; c.Spec.Username == "system:bootstrap:"+tokenID && len(c.Status.Conditions) == 0 {
-				found = c
+		for _, c := range w.requests(t) {
+			if c.Spec.Username == "system:bootstrap:"+tokenID && len(c.Status.Conditions) == 0 {
+				found = &c
 			}
 		}
 		return found != nil
@@ -166,6 +169,17 @@ func (w *world) pending(t *testing.T, tokenID string) *certificatesv1.Certificat
 func (w *world) approve(t *testing.T, h *lab.Host, tokenID string) {
 	t.Helper()
 	c := w.pending(t, tokenID)
+	w.proves(t, h, c)
+	c.Status.Conditions = append(c.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test", LastUpdateTime: metav1.Now(),
+	})
+	_, err := w.client.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), c.Name, c, metav1.UpdateOptions{})
+	must(t, err)
+}
+
+// proves wants the host's proof to name the key of the request.
+func (w *world) proves(t *testing.T, h *lab.Host, c *certificatesv1.CertificateSigningRequest) {
+	t.Helper()
 	params, err := envelope.EncodeParams(map[string]string{"KPSSH_NONCE": strings.Repeat("0a", 32), "KPSSH_RUN_UID": "3f1f5b0e-6d1c-4c53-9d5e-0b8f6a1c2d3e"})
 	must(t, err)
 	text, err := envelope.Envelope{Phase: envelope.PhaseProve, Params: params}.Encode()
@@ -176,11 +190,6 @@ func (w *world) approve(t *testing.T, h *lab.Host, tokenID string) {
 	if want := "\nkubelet-key " + requestKey(t, c) + "\n"; code != 0 || !strings.Contains(out.String(), want) {
 		t.Fatalf("the host proves (exit %d) %s%s, want%s", code, out.String(), errs.String(), want)
 	}
-	c.Status.Conditions = append(c.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test", LastUpdateTime: metav1.Now(),
-	})
-	_, err = w.client.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), c.Name, c, metav1.UpdateOptions{})
-	must(t, err)
 }
 
 // requestKey is the fingerprint of the key in a request.
@@ -212,17 +221,29 @@ func (w *world) ready(t *testing.T, name string) *corev1.Node {
 	return node
 }
 
-// deleteNode is what karpenter or an operator does.
-func (w *world) deleteNode(ctx context.Context, t *testing.T, name string) {
+// node is the object of that name, nil where there is none.
+func (w *world) node(t *testing.T, name string) *corev1.Node {
 	t.Helper()
-	must(t, w.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}))
+	node, err := w.client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	must(t, err)
+	return node
 }
 
-func want(t *testing.T, r delivery.Report, said string) {
+// kubectl runs it as the administrator, or as whom the arguments name.
+func (w *world) kubectl(t *testing.T, args ...string) lab.Result {
 	t.Helper()
-	if r.ShimExit != 0 || !strings.Contains(r.Transcript, said) {
-		t.Fatalf("ended with %d: %s", r.ShimExit, r.Transcript)
+	r, err := w.cp.Kubectl(t.Context(), nil, args...)
+	must(t, err)
+	return r
+}
+
+// want compares how a run ended and what it said.
+func want(t *testing.T, r delivery.Report, exit envelope.ExitCode, said string) {
+	t.Helper()
+	if r.ShimExit != int(exit) || !strings.Contains(r.Transcript, said) {
+		t.Fatalf("the run ended with %d, want %d and %q: %s", r.ShimExit, exit, said, r.Transcript)
 	}
 }
-
-var _ = fmt.Sprint

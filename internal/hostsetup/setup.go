@@ -24,6 +24,10 @@ const (
 	StateDir = "/var/lib/hostwarrant"
 	RunDir   = "/run/kpssh"
 
+	// KubeletKey is where kubelet keeps the key of its first certificate request while that is pending: tmpPrivateKeyFile
+	// of its pkg/kubelet/certificate/bootstrap, in its default --cert-dir.
+	KubeletKey = "/var/lib/kubelet/pki/kubelet-client.key.tmp"
+
 	sshdPath    = "/etc/ssh/sshd_config.d/kpssh.conf"
 	sudoersPath = "/etc/sudoers.d/kpssh"
 	clusterPath = TrustDir + "/cluster"

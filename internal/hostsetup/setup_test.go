@@ -31,7 +31,8 @@ func TestASetupIsWhatThePolicySays(t *testing.T) {
 		"floors":          "tls-bootstrap 40\nweb-* 1\n",
 		"cluster":         "id prod-1\nendpoint " + endpoint + "\nca-sha256 " + caDigest + "\n",
 		"shim.conf": "# Rendered by hostwarrant host provision; what accepted statements say wins.\nwarrant=required\nclass=small\nthreshold-install=1\n" +
-			"threshold-join=1\nthreshold-leave=1\nthreshold-uninstall=1\nroot-threshold=1\nmax-validity=90d\nsigners-expire=1811548800\n",
+			"threshold-join=1\nthreshold-leave=1\nthreshold-uninstall=1\nroot-threshold=1\nmax-validity=90d\nsigners-expire=1811548800\n" +
+			"kubelet-key=/var/lib/kubelet/pki/kubelet-client.key.tmp\n",
 		"authorized_keys": "restrict,command=\"/opt/kpssh/kpssh-shim\",from=\"10.0.0.0/8,192.0.2.5\" " + w.login.Line + "\n",
 	}
 	// 2027-05-29T00:00:00Z

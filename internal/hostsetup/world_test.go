@@ -63,6 +63,7 @@ func shipped(t *testing.T) Shipped {
 func (w *world) options() Options {
 	o := Options{WarrantRequired: true, From: []string{"10.0.0.0/8", "192.0.2.5"}}
 	o.Class, o.Cluster = "small", "prod-1"
+	o.KubeletKey = KubeletKey
 	o.LoginKeys = append(o.LoginKeys, w.login.PublicKey())
 	return o
 }

@@ -83,6 +83,15 @@ func (r Request) Check(tokenID, node string) (ssh.PublicKey, error) {
 	return checkKey(x, r.Usages)
 }
 
+// Key is the key that a request is for, whatever else it says.
+func Key(text []byte) (ssh.PublicKey, error) {
+	x, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return ssh.NewPublicKey(x.PublicKey)
+}
+
 func mismatch(format string, args ...any) *decision.Error {
 	return decision.Errorf(decision.CSRMismatch, format, args...)
 }

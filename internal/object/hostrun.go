@@ -63,15 +63,36 @@ func ParseHostRun(raw []byte) (*HostRun, error) {
 			return nil, malformed(reference.path+".name", "is not the name of an object")
 		}
 	}
-	// check: Malformed: a run that says not what or where is judged by nothing
-	if r.Host == "" || r.Profile == "" || !script.Phase(r.Phase).Known() {
-		return nil, malformed("spec", "needs hostRef.name, profileRef.name and a phase").Try("kubectl explain hostrun.spec")
+	if err := r.complete(); err != nil {
+		return nil, err
 	}
 	if err := r.times(o.created, deadline); err != nil {
 		return nil, err
 	}
 	return r, r.progress(o.status)
 }
+
+// complete wants what the phase needs, and nothing that it does not take.
+func (r *HostRun) complete() error {
+	if r.Probes() {
+		// check: Malformed: a run that names what no rule for it looks at
+		if r.Host == "" || r.Profile != "" || r.Secret != "" || r.NodeName != "" || len(r.Vars) > 0 {
+			return malformed("spec", "phase probe needs hostRef.name, and takes no profileRef, nodeName, vars or secretRef").Try("kubectl explain hostrun.spec")
+		}
+		return nil
+	}
+	// check: Malformed: a run that says not what or where is judged by nothing
+	if r.Host == "" || r.Profile == "" || !script.Phase(r.Phase).Known() {
+		return malformed("spec", "needs hostRef.name, profileRef.name and a phase").Try("kubectl explain hostrun.spec")
+	}
+	return nil
+}
+
+// phaseProbe is the one phase that runs no script, and so needs no profile.
+const phaseProbe = "probe"
+
+// Probes reports whether the run asks its host's shim alone.
+func (r *HostRun) Probes() bool { return r.Phase == phaseProbe }
 
 // times reads when the run was made, and how long it may be tried.
 func (r *HostRun) times(created string, seconds int64) error {

@@ -278,3 +278,26 @@ func TestALargeReviewIsReadQuickly(t *testing.T) {
 		t.Errorf("took %s", took)
 	}
 }
+
+func TestAHostRunOfPhaseProbeNamesAHostAlone(t *testing.T) {
+	const probe = `{"kind":"HostRun","metadata":{"name":"r","namespace":"pool"},"spec":{"hostRef":{"name":"a"},"phase":"probe"}}`
+	r, err := object.ParseHostRun([]byte(probe))
+	if err != nil || !r.Probes() || r.Host != "a" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for name, spec := range map[string]string{
+		"no host":                `"phase":"probe"`,
+		"a profile":              `"hostRef":{"name":"a"},"profileRef":{"name":"p"},"phase":"probe"`,
+		"a node name":            `"hostRef":{"name":"a"},"nodeName":"n","phase":"probe"`,
+		"vars":                   `"hostRef":{"name":"a"},"vars":{"x":"1"},"phase":"probe"`,
+		"a Secret":               `"hostRef":{"name":"a"},"secretRef":{"name":"s"},"phase":"probe"`,
+		"a join without one":     `"hostRef":{"name":"a"},"nodeName":"n","phase":"join"`,
+		"a leave without one":    `"hostRef":{"name":"a"},"phase":"leave"`,
+		"prove, which is no run": `"hostRef":{"name":"a"},"phase":"prove"`,
+	} {
+		_, err := object.ParseHostRun([]byte(`{"kind":"HostRun","metadata":{"name":"r"},"spec":{` + spec + `}}`))
+		if e := decision.From(err); err == nil || e.Reason != decision.Malformed || e.Where != "spec" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

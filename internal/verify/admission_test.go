@@ -1170,3 +1170,23 @@ func TestAReviewOfTwelveMiBIsJudgedInTime(t *testing.T) {
 		})
 	}
 }
+
+// A probe runs no script, so that no profile is asked about, but its host must be the namespace's.
+func TestAProbeIsJudgedByItsHost(t *testing.T) {
+	c := newCourt(t)
+	c.held.AllHosts = []*object.Host{{Meta: object.Meta{Name: "a", Namespace: "pool"}}}
+	c.inside(`default: ["*"], `, ``) // no profile is for hosts of the class
+	probe := func(namespace string) tree {
+		run := runTree(namespace, nil)
+		run["spec"] = tree{"hostRef": tree{"name": "a"}, "phase": "probe"}
+		return run
+	}
+	a := c.create(probe("pool"))
+	wantAnswer(t, a, allow, decision.Verified)
+	if len(a.Decision.Warnings) != 0 {
+		t.Errorf("warnings %q", a.Decision.Warnings)
+	}
+	wantAnswer(t, c.create(probe("elsewhere")), deny, decision.NamespaceRefused)
+	c.held.AllHosts[0].Labels = map[string]string{object.HostClassLabel: "gpu"}
+	wantAnswer(t, c.create(probe("pool")), deny, decision.HostClassRefused)
+}

@@ -32,7 +32,7 @@ func hostRun(s Snapshot, r *object.HostRun, has rival) decision.Decision {
 	if s.Stored.Host(r.Namespace, r.Host) == nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("spec.hostRef: there is no SSHHost %.100q in namespace %s yet; it is judged before anything runs", r.Host, r.Namespace))
 	}
-	if s.Stored.Profile(r.Profile) == nil {
+	if !r.Probes() && s.Stored.Profile(r.Profile) == nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("spec.profileRef: there is no SSHJoinProfile %.100q yet; it is judged before anything runs", r.Profile))
 	}
 	return d
@@ -48,6 +48,9 @@ func judgeHostRun(s Snapshot, r *object.HostRun, has rival) error {
 	}
 	if err := nodeName(s, r, has); err != nil {
 		return err
+	}
+	if r.Probes() {
+		return nil // no script runs
 	}
 	// check: ProfileRefused: a signed profile on hosts that it was not made for
 	if host != nil && !s.Policy.Hosts.MayRun(host.Class(), r.Profile) {

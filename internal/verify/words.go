@@ -163,8 +163,8 @@ type Place struct {
 	AnyKey bool
 }
 
-// holds reports whether a statement is for that host of the cluster.
-func (p Place) holds(s *statement.Statement) bool {
+// Holds reports whether a statement is for that host of the cluster.
+func (p Place) Holds(s *statement.Statement) bool {
 	classes, hosts, inClass, isHost := false, false, false, false
 	for _, target := range s.Targets {
 		if class, ok := cutWord(target, "class "); ok {
@@ -191,7 +191,7 @@ func (w Words) For(p Place) []Word {
 	for _, word := range w.All {
 		n := len(out)
 		switch {
-		case !p.holds(word.Statement):
+		case !p.Holds(word.Statement):
 		case n == 0 || out[n-1].Kind != word.Kind:
 			out = append(out, word)
 		case out[n-1].Serial == word.Serial: // another object that says the same

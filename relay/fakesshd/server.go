@@ -75,8 +75,14 @@ type Options struct {
 // Start serves until the test ends. Only login may log in.
 func Start(t testing.TB, login ssh.PublicKey, handler Handler, o Options, hostKeys ...ssh.Signer) *Server {
 	t.Helper()
-	s := &Server{listener: Listen(t)}
-	s.Addr = s.listener.Addr().String()
+	s := Serve(Listen(t), login, handler, o, hostKeys...)
+	t.Cleanup(s.stop)
+	return s
+}
+
+// Serve is Start for a process of its own, on a listener of its choice: it serves until the process ends.
+func Serve(l net.Listener, login ssh.PublicKey, handler Handler, o Options, hostKeys ...ssh.Signer) *Server {
+	s := &Server{listener: l, Addr: l.Addr().String()}
 	config := &ssh.ServerConfig{
 		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if login == nil || string(key.Marshal()) != string(login.Marshal()) {
@@ -91,7 +97,6 @@ func Start(t testing.TB, login ssh.PublicKey, handler Handler, o Options, hostKe
 	for _, key := range hostKeys {
 		config.AddHostKey(key)
 	}
-	t.Cleanup(s.stop)
 	go s.accept(config, handler, o)
 	return s
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
 )
 
@@ -72,7 +73,7 @@ func TestARunThatWasNotSentEndsWithoutItsHost(t *testing.T) {
 		text   string
 	}{
 		"cancelled":         {func(w *world) { w.run.Spec.Cancel = true }, 0, "Cancelled", "cancelled before it was sent"},
-		"past its deadline": {func(w *world) { w.run.Spec.DeadlineSeconds = 60 }, time.Minute, "DeadlineExceeded", "never tried"},
+		"past its deadline": {func(w *world) { w.run.Spec.DeadlineSeconds = 60 }, time.Minute, "DeadlineExceeded", "no attempt came to an end"},
 		"deleted": {func(w *world) {
 			now := metav1.NewTime(w.now)
 			w.run.DeletionTimestamp, w.run.Finalizers = &now, []string{"example.com/hold"}
@@ -321,4 +322,86 @@ func TestWhatIsNewsOfARun(t *testing.T) {
 	if (news{}).Delete(event.DeleteEvent{}) || (dates{}).Delete(event.DeleteEvent{}) {
 		t.Error("a deleted run waits")
 	}
+}
+
+// probing makes the world's run a probe.
+func (w *world) probing() {
+	w.run.Spec = v1alpha1.HostRunSpec{HostRef: w.run.Spec.HostRef, Phase: v1alpha1.HostRunProbe}
+	w.courier.report.ScriptExit = 0
+}
+
+func TestAProbeAsksTheShimAlone(t *testing.T) {
+	w := newWorld(t)
+	w.probing()
+	w.profile = nil
+	w.start()
+	w.reconcile()
+	w.want(v1alpha1.ConditionVerified, isTrue, "Verified", `SSHHost "host-a" may be asked`)
+	w.want(v1alpha1.ConditionSucceeded, isTrue, "Succeeded", "the host answered")
+	e := w.courier.deliveries[0].Envelope
+	if e.Phase != envelope.PhaseProbe || e.Script != nil || e.Params != nil || e.Sig != nil || !e.RunID.Valid() {
+		t.Fatalf("sent %+v", e)
+	}
+	got := w.get().Status
+	if got.TranscriptTail != "hello\n" || got.ScriptExitCode != nil || got.ScriptDigest != "" || got.Serial != nil || *got.ShimExitCode != 0 {
+		t.Fatalf("status %+v", got)
+	}
+	if limit := w.courier.deliveries[0].Limits.Run; limit != runMargin {
+		t.Errorf("waits %s", limit)
+	}
+}
+
+// It changes nothing, so that nobody needs to ask whether it happened.
+func TestAProbeThatWasCutIsSentAgain(t *testing.T) {
+	w := newWorld(t)
+	w.probing()
+	w.courier.report = failed(delivery.Cut, envelope.Unknown, envelope.Unknown)
+	w.start()
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isUnknown, "Cut", "")
+	w.restart()
+	w.courier.report = succeeded()
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isTrue, "Succeeded", "")
+	w.wantSent(2)
+	if len(w.courier.recalls) != 0 {
+		t.Error("the host was asked about a probe")
+	}
+}
+
+func TestAProbeIsJudgedAsARunIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *world)
+		reason string
+	}{
+		"a Raw host":                          {func(w *world) { set(w.host, "Raw", "spec", "execMode") }, "RawRefused"},
+		"a host under deletion":               {func(w *world) { deleted(w.host); w.now = w.now.Add(applyGrace) }, "HostNotFound"},
+		"a claimed host":                      {func(w *world) { set(w.host, map[string]any{"name": "claim-1"}, "status", "claimRef") }, "HostClaimed"},
+		"a class that is not the namespace's": {func(w *world) { w.host.SetLabels(map[string]string{object.HostClassLabel: "gpu"}) }, "HostClassRefused"},
+		"no pinned key":                       {func(w *world) { delete(w.secret.Data, "knownHost") }, "HostKeyNotPinned"},
+		"a profile, which it does not take":   {func(w *world) { w.run.Spec.ProfileRef.Name = "tls-bootstrap" }, "Malformed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.probing()
+			c.change(w)
+			w.start()
+			w.reconcile()
+			w.wantSent(0)
+			w.want(v1alpha1.ConditionSucceeded, isFalse, c.reason, "")
+		})
+	}
+}
+
+// Runs of another node's name are not read, those of its own are, whatever the number.
+func TestARunIsJudgedBesideTheOthersOfItsNode(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"x", "y"} {
+		o := otherRun(w, isUnknown)
+		o.Name, o.Spec.NodeName = "run-"+name, "pool-"+name
+		w.more = append(w.more, o)
+	}
+	w.start()
+	w.reconcile()
+	w.wantSent(1)
 }

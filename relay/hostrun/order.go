@@ -20,8 +20,8 @@ import (
 // defaultShim is what an SSHHost without shimCommand means.
 const defaultShim = "/opt/kpssh/kpssh-shim"
 
-// target says where the host is and which keys it and the relay have.
-func target(h *object.Host, secret map[string][]byte) (transport.Target, *refusal) {
+// Target says where the host is and which keys it and the relay have, by the host's Secret.
+func Target(h *object.Host, secret map[string][]byte) (transport.Target, *refusal) {
 	pin, err := transport.ParsePin(secret["knownHost"])
 	if err != nil {
 		return transport.Target{}, keyRefusal(err, fmt.Sprintf("Secret %q, knownHost", h.SecretName))
@@ -55,6 +55,9 @@ type handed struct {
 
 // order writes the message of a judged run.
 func order(run *v1alpha1.HostRun, h *object.Host, p *object.JoinProfile, c judge.Cluster, given handed, runID envelope.RunID) (message, *refusal) {
+	if probes(run) {
+		return message{envelope: envelope.Envelope{Phase: envelope.PhaseProbe, RunID: runID}}, nil
+	}
 	phase := script.Phase(run.Spec.Phase)
 	w, err := warrant.Find([]byte(p.Scripts[phase]))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/relay/hostkeys"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
@@ -39,19 +40,19 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	if err != nil {
 		return judged{}, err
 	}
-	j := judged{snapshot: s, run: run, cluster: judge.ClusterOf(s.Policy, r.ClusterID, r.ClusterCA)}
+	j := judged{snapshot: s, run: run}
+	if j.cluster, err = r.objects().Cluster(ctx, s.Policy, r.ClusterID, r.ClusterCA); err != nil {
+		return judged{}, err
+	}
 	if err := r.objects().Host(ctx, run.Namespace, run.Spec.HostRef.Name, &j.stored); err != nil {
 		return judged{}, err
 	}
 	if j.host, j.refused = judge.Host(s, run, j.stored); j.refused != nil {
 		return j, nil
 	}
-	u, raw, err := r.objects().Get(ctx, object.KindJoinProfile, "", run.Spec.ProfileRef.Name)
-	if err != nil {
+	if err := r.readProfile(ctx, run, &j); err != nil {
 		return judged{}, err
 	}
-	j.stored.Profile = raw
-	j.statedTime = statedTime(u, run.Spec.Phase)
 	if j.snapshot.Stored, err = r.objects().Look(ctx, run, j.host, j.stored); err != nil {
 		return judged{}, err
 	}
@@ -65,8 +66,40 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	if j.refused = refused; err != nil || refused != nil {
 		return j, err
 	}
-	j.target, j.refused = target(j.host, secret)
-	return j, nil
+	if j.target, j.refused = Target(j.host, secret); j.refused != nil {
+		return j, nil
+	}
+	j.refused, err = r.disputed(ctx, j)
+	return j, err
+}
+
+// disputed refuses a pin that contradicts what is known of the host's keys elsewhere.
+func (r *Reconciler) disputed(ctx context.Context, j judged) (*refusal, error) {
+	known, err := hostkeys.Of(ctx, r.Reader, j.snapshot.Policy, j.host)
+	if err == nil {
+		err = hostkeys.Agree(j.target.Pin, known)
+	}
+	if e, ok := errors.AsType[*decision.Error](err); ok {
+		return judge.RefusedBy(e.Denied(object.KindHost, j.host.Name)), nil
+	}
+	return nil, err
+}
+
+// Target is where and how the host of a run is dialled, or why it is not: by the same rules as for the run itself.
+func (r *Reconciler) Target(ctx context.Context, run *v1alpha1.HostRun) (transport.Target, *judge.Refusal, error) {
+	j, err := r.prepare(ctx, run)
+	return j.target, j.refused, err
+}
+
+// readProfile reads the run's profile; a probe has none.
+func (r *Reconciler) readProfile(ctx context.Context, run *v1alpha1.HostRun, j *judged) error {
+	if probes(run) {
+		return nil
+	}
+	u, raw, err := r.objects().Get(ctx, object.KindJoinProfile, "", run.Spec.ProfileRef.Name)
+	j.stored.Profile = raw
+	j.statedTime = statedTime(u, run.Spec.Phase)
+	return err
 }
 
 func (r *Reconciler) objects() judge.Objects { return judge.Objects{Reader: r.Reader, Runs: r.Client} }

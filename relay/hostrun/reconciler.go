@@ -15,6 +15,8 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/token"
@@ -53,6 +55,21 @@ type Reconciler struct {
 	Now       func() time.Time
 	Rand      io.Reader // of run-ids
 	Events    events.EventRecorder
+	// Statements may be nil: then nothing is told before a run.
+	Statements Statements
+}
+
+// Statements knows what a host is to be told before it runs anything.
+type Statements interface {
+	// Before gives what the host was not seen to know. The error says that this is not known.
+	Before(ctx context.Context, h *object.Host, t transport.Target) (Telling, error)
+}
+
+// Telling is what a host is told before one run.
+type Telling struct {
+	Statements []statement.Signed
+	// Heard takes the host's answers; nil where nothing is told.
+	Heard func([]delivery.StatementReport)
 }
 
 // Reconcile brings one HostRun one step further. The run's host is its own meanwhile.
@@ -125,7 +142,7 @@ func lastWord(run *v1alpha1.HostRun) string {
 		c = condition(run, v1alpha1.ConditionVerified)
 	}
 	if c == nil {
-		return "it was never tried"
+		return "no attempt came to an end"
 	}
 	return fmt.Sprintf("last: %s: %s", c.Reason, c.Message)
 }
@@ -178,7 +195,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 		return ctrl.Result{}, err
 	}
 	if refused != nil && refused.Reason == token.Pending {
-		return r.awaitToken(ctx, run, j.profile.Name)
+		return r.awaitToken(ctx, run)
 	}
 	var m message
 	if refused == nil {
@@ -187,13 +204,17 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	if refused != nil {
 		return r.refuse(ctx, run, refused)
 	}
+	telling, err := r.telling(ctx, j)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	known := isVerified(run)
-	verified(run, j.profile.Name, r.Now())
+	verified(run, r.Now())
 	run.Status.RunID = string(runID)
 	run.Status.Attempts++
 	limits := r.Limits
 	limits.Run = runTime(run.Spec.Phase, j.statedTime, m.warrant)
-	o := delivery.Order{Target: j.target, Limits: limits, Envelope: m.envelope, Secrets: m.secrets}
+	o := delivery.Order{Target: j.target, Limits: limits, Envelope: m.envelope, Secrets: m.secrets, Statements: telling.Statements}
 	report, err := r.Courier.Deliver(ctx, o, func() error {
 		markSending(run, m, r.Now())
 		// A write that meets a newer object fails, and then nothing is sent.
@@ -212,8 +233,32 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("sending run %s: %w", runID, err)
 	}
+	if telling.Heard != nil {
+		telling.Heard(report.Statements)
+	}
 	applyReport(run, report, r.Now())
 	return r.save(ctx, run, v1alpha1.ConditionSucceeded)
+}
+
+// verified says that all was judged and is vouched for.
+func verified(run *v1alpha1.HostRun, now time.Time) {
+	message := fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, run.Spec.ProfileRef.Name)
+	if probes(run) {
+		message = fmt.Sprintf("the SSHHost %q may be asked", run.Spec.HostRef.Name)
+	}
+	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, message, now)
+}
+
+// telling is what the run's host is told before it: what is not known must not pass for nothing.
+func (r *Reconciler) telling(ctx context.Context, j judged) (Telling, error) {
+	if r.Statements == nil {
+		return Telling{}, nil
+	}
+	telling, err := r.Statements.Before(ctx, j.host, j.target)
+	if err != nil {
+		return Telling{}, fmt.Errorf("reading what the host is to be told: %w", err)
+	}
+	return telling, nil
 }
 
 // runID is the run's own: all attempts share it, so that the host can tell them

@@ -2,6 +2,7 @@ package hostrun
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,8 +19,10 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/script"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
 const (
@@ -93,12 +96,14 @@ func set(o *unstructured.Unstructured, value any, path ...string) {
 	}
 }
 
+// deleted puts an object under a deletion that a finalizer holds up.
+func deleted(o *unstructured.Unstructured) {
+	now := metav1.Now()
+	o.SetDeletionTimestamp(&now)
+	o.SetFinalizers([]string{"example.com/hold"})
+}
+
 func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
-	deleting := func(o *unstructured.Unstructured) {
-		now := metav1.Now()
-		o.SetDeletionTimestamp(&now)
-		o.SetFinalizers([]string{"example.com/hold"})
-	}
 	cases := map[string]struct {
 		change func(w *world)
 		reason string
@@ -106,7 +111,7 @@ func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
 	}{
 		"a host that does not exist":       {func(w *world) { w.run.Spec.HostRef.Name = "host-z" }, "HostNotFound", `"host-z"`},
 		"a host of another namespace":      {func(w *world) { w.run.Namespace = "other" }, "HostNotFound", `namespace "other"`},
-		"a host under deletion":            {func(w *world) { deleting(w.host) }, "HostNotFound", "being deleted"},
+		"a host under deletion":            {func(w *world) { deleted(w.host) }, "HostNotFound", "being deleted"},
 		"a Raw host":                       {func(w *world) { set(w.host, "Raw", "spec", "execMode") }, "RawRefused", "Raw"},
 		"a host without execMode":          {func(w *world) { unstructured.RemoveNestedField(w.host.Object, "spec", "execMode") }, "RawRefused", "Raw"},
 		"user root":                        {func(w *world) { set(w.host, "root", "spec", "user") }, "UserRefused", "root"},
@@ -116,7 +121,7 @@ func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
 		"no signers":                       {func(w *world) { set(w.host, []any{}, "spec", "trustedSigners") }, "SignersNotInPolicy", ""},
 		"a claimed host":                   {func(w *world) { set(w.host, map[string]any{"name": "claim-1"}, "status", "claimRef") }, "HostClaimed", "claimed"},
 		"a profile that does not exist":    {func(w *world) { w.run.Spec.ProfileRef.Name = "nope" }, "ProfileNotFound", `"nope"`},
-		"a profile under deletion":         {func(w *world) { deleting(w.profile) }, "ProfileNotFound", "being deleted"},
+		"a profile under deletion":         {func(w *world) { deleted(w.profile) }, "ProfileNotFound", "being deleted"},
 		"a script altered by one byte":     {func(w *world) { set(w.profile, "#!/usr/bin/env bash\nset -eu\necho JOIN\n", "spec", "scripts", "join") }, "BytesChanged", "join"},
 		"a script without its last LF":     {func(w *world) { set(w.profile, "#!/usr/bin/env bash\nset -eu\necho join", "spec", "scripts", "join") }, "NewlineChanged", "join"},
 		"a template":                       {func(w *world) { set(w.profile, "echo {{ .X }}\n", "spec", "scripts", "join") }, "TemplateFound", "line 1"},
@@ -133,8 +138,8 @@ func TestRunsThatAreRefusedReachNoHost(t *testing.T) {
 		"a line feed in a var":             {func(w *world) { w.run.Spec.Vars["x"] = "a\nBASH_ENV=/tmp/x" }, "ParamInvalid", "KPSSH_VAR_x"},
 		"a var that is no name":            {func(w *world) { w.run.Spec.Vars["x;id"] = "a" }, "ParamInvalid", "KPSSH_VAR_x;id"},
 		"cancelled":                        {func(w *world) { w.run.Spec.Cancel = true }, "Cancelled", ""},
-		"past its deadline":                {func(w *world) { w.run.Spec.DeadlineSeconds = 10; w.now = w.now.Add(10 * time.Second) }, "DeadlineExceeded", "never tried"},
-		"past its deadline by default":     {func(w *world) { w.now = w.now.Add(time.Hour) }, "DeadlineExceeded", "never tried"},
+		"past its deadline":                {func(w *world) { w.run.Spec.DeadlineSeconds = 10; w.now = w.now.Add(10 * time.Second) }, "DeadlineExceeded", "no attempt came to an end"},
+		"past its deadline by default":     {func(w *world) { w.now = w.now.Add(time.Hour) }, "DeadlineExceeded", "no attempt came to an end"},
 		"an uninstall the profile has not": {func(w *world) { w.run.Spec.Phase = "uninstall"; dropUninstall(w.profile) }, "Malformed", "no such script"},
 	}
 	for name, c := range cases {
@@ -355,11 +360,8 @@ func dropUninstall(o *unstructured.Unstructured) {
 func TestLeaveStillRunsOnWhatIsBeingDeleted(t *testing.T) {
 	for _, phase := range []v1alpha1.HostRunPhase{v1alpha1.HostRunLeave, v1alpha1.HostRunUninstall} {
 		w := newWorld(t)
-		now := metav1.Now()
-		for _, o := range []*unstructured.Unstructured{w.host, w.profile} {
-			o.SetDeletionTimestamp(&now)
-			o.SetFinalizers([]string{"example.com/hold"})
-		}
+		deleted(w.host)
+		deleted(w.profile)
 		w.run.Spec.Phase = phase
 		w.sign(script.Phase(phase))
 		w.start()
@@ -729,4 +731,40 @@ func TestFinishedRunsAreDeletedAfterTheirTime(t *testing.T) {
 	w.keepTime()
 	w.reconcile()
 	w.wantSent(1)
+}
+
+// fakeStatements plays what the roots say.
+type fakeStatements struct {
+	telling Telling
+	err     error
+}
+
+func (f *fakeStatements) Before(context.Context, *object.Host, transport.Target) (Telling, error) {
+	return f.telling, f.err
+}
+
+func TestAHostIsToldBeforeItsRun(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	f := &fakeStatements{err: errors.New("the API server does not answer")}
+	w.r.Statements = f
+	if _, err := w.r.Reconcile(t.Context(), requestOf(w.run)); err == nil {
+		t.Fatal("a run goes on although nobody knows what its host is to be told")
+	}
+	w.wantSent(0)
+
+	var heard []delivery.StatementReport
+	f.err, f.telling = nil, Telling{
+		Statements: []statement.Signed{{Text: []byte("news")}},
+		Heard:      func(r []delivery.StatementReport) { heard = r },
+	}
+	w.courier.report.Statements = []delivery.StatementReport{{Kind: statement.KindRevoke, Serial: 5, Result: delivery.Applied}}
+	w.reconcile()
+	w.wantSent(1)
+	if got := w.courier.deliveries[0].Statements; len(got) != 1 || string(got[0].Text) != "news" {
+		t.Errorf("sent with %q", got)
+	}
+	if len(heard) != 1 || heard[0].Serial != 5 {
+		t.Errorf("heard %+v", heard)
+	}
 }

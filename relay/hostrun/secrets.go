@@ -14,6 +14,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
+	"github.com/hostwarrant/hostwarrant/relay/judge"
 )
 
 const paramSecretPrefix = "KPSSH_SECRET_"
@@ -31,8 +32,13 @@ func (r *Reconciler) joinSecret(ctx context.Context, run *v1alpha1.HostRun) (map
 
 // readSecret reads a Secret of the run's namespace, by name. what says what it is for.
 func (r *Reconciler) readSecret(ctx context.Context, namespace, name, what string) (map[string][]byte, *refusal, error) {
+	return ReadSecret(ctx, r.Reader, namespace, name, what)
+}
+
+// ReadSecret reads a Secret by name. what says what it is for.
+func ReadSecret(ctx context.Context, reader client.Reader, namespace, name, what string) (map[string][]byte, *judge.Refusal, error) {
 	var secret corev1.Secret
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
 	if name == "" || apierrors.IsNotFound(err) {
 		return nil, refuse(reasonSecretNotFound, fmt.Sprintf("there is no Secret %q in namespace %q with %s", name, namespace, what)), nil
 	}

@@ -46,10 +46,16 @@ func isVerified(run *v1alpha1.HostRun) bool {
 // wasSent: the run may have reached the host, so only the host can tell whether it
 // happened. What Delivered=False says was written after an attempt of which it is
 // known that nothing ran.
+// A probe changes nothing: it may be sent as often as one likes.
 func wasSent(run *v1alpha1.HostRun) bool {
+	if probes(run) {
+		return false
+	}
 	c := condition(run, v1alpha1.ConditionDelivered)
 	return c != nil && c.Status != metav1.ConditionFalse
 }
+
+func probes(run *v1alpha1.HostRun) bool { return run.Spec.Phase == v1alpha1.HostRunProbe }
 
 // finish makes the run final.
 func finish(run *v1alpha1.HostRun, status metav1.ConditionStatus, reason, message string, now time.Time) {
@@ -61,7 +67,9 @@ func finish(run *v1alpha1.HostRun, status metav1.ConditionStatus, reason, messag
 // markSending is written before the host is given anything: a relay that starts
 // again asks the host instead of sending again.
 func markSending(run *v1alpha1.HostRun, m message, now time.Time) {
-	run.Status.ScriptDigest = digest(m.envelope.Script)
+	if !probes(run) {
+		run.Status.ScriptDigest = digest(m.envelope.Script)
+	}
 	run.Status.Serial = nil
 	if m.warrant != nil {
 		run.Status.Serial = &m.warrant.Serial
@@ -76,6 +84,9 @@ func markSending(run *v1alpha1.HostRun, m message, now time.Time) {
 
 // applyReport writes what an attempt came to.
 func applyReport(run *v1alpha1.HostRun, r delivery.Report, now time.Time) {
+	if probes(run) && r.Result == delivery.Succeeded {
+		r.ScriptExit, r.Message = envelope.Unknown, "the host answered" // there was no script
+	}
 	run.Status.ShimExitCode = code(r.ShimExit)
 	run.Status.ScriptExitCode = code(r.ScriptExit)
 	run.Status.Trailer = v1alpha1.TrailerState(r.Trailer)

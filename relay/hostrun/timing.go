@@ -40,6 +40,8 @@ func scriptTime(phase v1alpha1.HostRunPhase) time.Duration {
 		return 300 * time.Second
 	case v1alpha1.HostRunLeave:
 		return 180 * time.Second
+	case v1alpha1.HostRunProbe:
+		return 0 // no script runs
 	default:
 		return 600 * time.Second
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -36,6 +35,9 @@ func (r *Reconciler) handed(ctx context.Context, run *v1alpha1.HostRun, p *objec
 // joinToken is the run's bootstrap token, "" where it takes none. A refusal that waits means that the
 // minter has given none yet.
 func (r *Reconciler) joinToken(ctx context.Context, run *v1alpha1.HostRun, p *object.JoinProfile) (string, *refusal, error) {
+	if probes(run) {
+		return "", nil, nil // there is no script
+	}
 	w, err := warrant.Find([]byte(p.Scripts[script.Phase(run.Spec.Phase)]))
 	if err != nil {
 		return "", judge.RefusedBy(decision.From(err).Denied(object.KindJoinProfile, p.Name)), nil
@@ -66,9 +68,9 @@ func (r *Reconciler) joinToken(ctx context.Context, run *v1alpha1.HostRun, p *ob
 
 // awaitToken says that the run is next, which the minter waits for, and gives its place to others until
 // the minter has spoken.
-func (r *Reconciler) awaitToken(ctx context.Context, run *v1alpha1.HostRun, profile string) (ctrl.Result, error) {
+func (r *Reconciler) awaitToken(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Result, error) {
 	before, now := run.Status.DeepCopy(), r.Now()
-	verified(run, profile, now)
+	verified(run, now)
 	setCondition(run, v1alpha1.ConditionDelivered, metav1.ConditionFalse, token.Pending, pendingMessage, now)
 	setCondition(run, v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, token.Pending, pendingMessage, now)
 	if !equality.Semantic.DeepEqual(before, &run.Status) {
@@ -86,9 +88,4 @@ func refusesHandover(name string) *refusal {
 		return refuse(reasonSecretNotFound, fmt.Sprintf("the Secret %q holds the token of a run, and is for that alone", strings.ToValidUTF8(name, "?")))
 	}
 	return nil
-}
-
-// verified says that all was judged and is vouched for.
-func verified(run *v1alpha1.HostRun, profile string, now time.Time) {
-	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, profile), now)
 }

@@ -53,7 +53,7 @@ func (l *lookups) Hosts() []*object.Host {
 // NodeClasses are none: a run does not come from one.
 func (l *lookups) NodeClasses() []*object.NodeClass { return nil }
 
-// HostRuns are all that the program watches.
+// HostRuns are those of the node's name, of all that the program watches.
 func (l *lookups) HostRuns() []*object.HostRun { return l.runs }
 
 // HostStatements are none: no run is judged by them.
@@ -79,17 +79,30 @@ func (o Objects) Look(ctx context.Context, run *v1alpha1.HostRun, host *object.H
 	if err := o.readNode(ctx, l); err != nil {
 		return nil, err
 	}
+	return l, o.readRuns(ctx, l)
+}
+
+// readRuns reads the other runs of the node's name, which is all that the rules ask
+// about. What the cache holds is looked at in place: with thousands of runs, copies of
+// all for each would be most of the work.
+func (o Objects) readRuns(ctx context.Context, l *lookups) error {
+	if l.node == "" {
+		return nil
+	}
 	var all v1alpha1.HostRunList
-	if err := o.Runs.List(ctx, &all); err != nil {
-		return nil, fmt.Errorf("listing HostRuns: %w", err)
+	if err := o.Runs.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing HostRuns: %w", err)
 	}
 	for i := range all.Items {
+		if all.Items[i].Spec.NodeName != l.node {
+			continue
+		}
 		// One that cannot be read was never started, since it is judged first.
 		if r, err := readRun(&all.Items[i]); err == nil {
 			l.runs = append(l.runs, r)
 		}
 	}
-	return l, nil
+	return nil
 }
 
 func (o Objects) readNode(ctx context.Context, l *lookups) error {

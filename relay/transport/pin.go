@@ -159,3 +159,25 @@ func (p Pin) callback() ssh.HostKeyCallback {
 func holds(keys []ssh.PublicKey, key ssh.PublicKey) bool {
 	return slices.ContainsFunc(keys, func(k ssh.PublicKey) bool { return bytes.Equal(k.Marshal(), key.Marshal()) })
 }
+
+// Keys are the host's own keys that are pinned.
+func (p Pin) Keys() []ssh.PublicKey { return slices.Clone(p.keys) }
+
+// Authorities are the host CAs that are pinned.
+func (p Pin) Authorities() []ssh.PublicKey { return slices.Clone(p.authorities) }
+
+// Outside gives a pinned key that is not among keys, or a pinned authority that is
+// not among authorities, and nil where there is none.
+func (p Pin) Outside(keys, authorities []ssh.PublicKey) ssh.PublicKey {
+	for _, key := range p.keys {
+		if !holds(keys, key) {
+			return key
+		}
+	}
+	for _, key := range p.authorities {
+		if !holds(authorities, key) {
+			return key
+		}
+	}
+	return nil
+}

@@ -322,7 +322,11 @@ func TestHostCertificates(t *testing.T) {
 	for algorithm, refused := range map[string]bool{ssh.KeyAlgoRSASHA512: false, ssh.KeyAlgoRSASHA256: false, ssh.KeyAlgoRSA: true} {
 		t.Run("of an RSA authority by "+algorithm, func(t *testing.T) {
 			authority := testkit.NewSigner(t, "rsa3072")
-			rsa, err := ssh.NewSignerWithAlgorithms(authority.Signer.(ssh.AlgorithmSigner), []string{algorithm})
+			signs, ok := authority.Signer.(ssh.AlgorithmSigner)
+			if !ok {
+				t.Fatal("the authority cannot choose its algorithm")
+			}
+			rsa, err := ssh.NewSignerWithAlgorithms(signs, []string{algorithm})
 			if err != nil {
 				t.Fatal(err)
 			}

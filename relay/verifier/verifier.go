@@ -53,7 +53,7 @@ func New(address string, ca []byte) (*Verifier, error) {
 		Timeout: Timeout,
 		// No proxy: the environment does not say who may answer.
 		Transport: &http.Transport{TLSClientConfig: config, MaxResponseHeaderBytes: maxAnswer, DisableKeepAlives: true},
-		// check: Malformed: whoever can make the service redirect answers in its place
+		// A redirect is an answer that is no consent: whoever can make one would answer in the service's place.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }

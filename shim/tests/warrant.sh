@@ -479,6 +479,14 @@ test_prove_says_what_this_host_is_by_its_host_key() {
 	rm kubelet.key
 	prove
 	contains out 'kubelet-key none'
+	ssh-keygen -q -t ed25519 -N '' -f ca
+	ssh-keygen -q -s ca -h -I host -n host /etc/ssh/ssh_host_ed25519_key.pub
+	prove
+	answers 0
+	sed '/^-----BEGIN/,$d' out >proof
+	sed -n '/^-----BEGIN/,$p' out >proof.sig
+	printf 'host cert-authority %s\n' "$(cat ca.pub)" >hosts
+	ssh-keygen -Y verify -f hosts -I host -n hostwarrant-proof -s proof.sig <proof >/dev/null || fail 'the proof does not name the certificate of the host key'
 	for lines in "KPSSH_NONCE=$nonce" "KPSSH_NONCE=${nonce}0 KPSSH_RUN_UID=$uid" "KPSSH_NONCE=$nonce KPSSH_RUN_UID=x" "KPSSH_NONCE=$nonce KPSSH_RUN_UID=$uid KPSSH_A=1"; do
 		# shellcheck disable=SC2086 # a parameter each
 		param $lines

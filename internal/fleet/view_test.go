@@ -1,0 +1,100 @@
+package fleet_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostwarrant/hostwarrant/internal/fleet"
+	"github.com/hostwarrant/hostwarrant/testkit"
+)
+
+type tree = map[string]any
+
+func host(name, class string) tree {
+	return tree{
+		"apiVersion": "karpenter.dklesev.github.io/v1beta1", "kind": "SSHHost",
+		"metadata": tree{"namespace": "pool", "name": name, "labels": tree{"karpenter.dklesev.github.io/host-class": class}}, "spec": tree{"execMode": "Verified"},
+	}
+}
+
+func state(name, reachable string, revoke, mark int) tree {
+	status := "True"
+	if reachable != "Answered" {
+		status = "False"
+	}
+	return tree{
+		"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostState", "metadata": tree{"namespace": "pool", "name": name},
+		"status": tree{
+			"lastContact": "2026-11-30T11:00:00Z", "skewSeconds": 2, "statements": []tree{{"kind": "revoke", "serial": revoke}},
+			"marks": []tree{{"profile": "tls", "serial": mark}}, "conditions": []tree{{"type": "Reachable", "status": status, "reason": reachable}},
+		},
+	}
+}
+
+func revoke(serial int, place, verified string) tree {
+	text := fmt.Sprintf("hostwarrant-statement: v1 revoke\nserial %d\nissued 5\n%srevoke SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv0\nend\n", serial, place)
+	return tree{
+		"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostStatement", "metadata": tree{"name": fmt.Sprint("r", serial)},
+		"spec": tree{"statement": text, "signatures": []string{"x"}}, "status": tree{"conditions": []tree{{"type": "Verified", "status": verified}}},
+	}
+}
+
+func policy(t *testing.T, floor int, now time.Time, ends time.Duration) tree {
+	t.Helper()
+	document := testkit.PolicyDocument(testkit.NewSigner(t, "ed25519")) + fmt.Sprintf("floors: {tls: %d}\n", floor)
+	document = strings.Replace(document, "2027-05-29T00:00:00Z", now.Add(ends).Format(time.RFC3339), 1)
+	return tree{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "TrustPolicy", "metadata": tree{"name": "cluster"}, "spec": tree{"document": document, "signatures": []string{"x"}}}
+}
+
+func view(t *testing.T, objects ...tree) fleet.View {
+	t.Helper()
+	var all []json.RawMessage
+	for _, o := range objects {
+		raw, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, raw)
+	}
+	return fleet.New(all, testkit.Now())
+}
+
+func TestWhatHostsAreBehind(t *testing.T) {
+	const cluster = "cluster prod-1\n"
+	now := testkit.Now()
+	base := []tree{host("a", "bm"), state("a", "Answered", 5, 40), revoke(5, cluster, "True"), policy(t, 40, now, 90*24*time.Hour)}
+	if v := view(t, base...); v.Behind() || len(v.Expiring) != 0 || len(v.Hosts) != 1 || v.Hosts[0].Profiles["tls"] != 40 || v.Hosts[0].Statements["revoke"] != 5 {
+		t.Fatalf("current: %+v", v)
+	}
+	for what, test := range map[string]struct {
+		objects []tree
+		want    []string
+	}{
+		"a newer statement":       {append([]tree{revoke(6, cluster, "True")}, base...), []string{"revoke 5, the newest is 6"}},
+		"one for its class":       {append([]tree{revoke(6, cluster+"target class bm\n", "True")}, base...), []string{"revoke 5, the newest is 6"}},
+		"one for another class":   {append([]tree{revoke(6, cluster+"target class gpu\n", "True")}, base...), nil},
+		"one that nobody signed":  {append([]tree{revoke(6, cluster, "False")}, base...), nil},
+		"a floor above its mark":  {[]tree{base[0], base[1], policy(t, 41, now, 90*24*time.Hour)}, []string{"profile tls 40, the floor is 41"}},
+		"a host that is away":     {[]tree{base[0], state("a", "Unreachable", 5, 40), base[2]}, []string{"not reachable: Unreachable"}},
+		"a host without a state":  {[]tree{base[0], base[3]}, []string{"the relay wrote nothing of it"}},
+		"a state without revokes": {[]tree{base[0], state("a", "Answered", 0, 40), base[2]}, []string{"revoke 0, the newest is 5"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			v := view(t, test.objects...)
+			if diff := cmp.Diff(test.want, v.Hosts[0].Behind); diff != "" || v.Behind() != (test.want != nil) {
+				t.Errorf("%s; behind %v", diff, v.Behind())
+			}
+		})
+	}
+	if v := view(t, host("a", "bm"), state("a", "Answered", 5, 40), policy(t, 1, now, 29*24*time.Hour)); len(v.Expiring) != 1 || v.Expiring[0].What != "TrustPolicy cluster" || v.Behind() {
+		t.Errorf("a policy that ends within 30 days: %+v", v)
+	}
+	if v := view(t, tree{"apiVersion": "x/v1", "kind": "SSHHost", "metadata": tree{"name": "x"}, "spec": "?"}); !v.Behind() || len(v.Unread) != 1 {
+		t.Errorf("what cannot be read: %+v", v)
+	}
+}

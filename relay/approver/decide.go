@@ -1,0 +1,232 @@
+package approver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/kubeletcsr"
+	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/sshsig"
+	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/relay/judge"
+)
+
+// maxSkew is how far the minter's clock and the API server's may be apart: a token of
+// nine minutes leaves one of the ten that admission allows.
+const maxSkew = time.Minute
+
+// policyAgain is how soon a request is looked at again that waits for a policy to judge by.
+const policyAgain = 5 * time.Second
+
+// candidate is a request that is being judged.
+type candidate struct {
+	csr     *certificatesv1.CertificateSigningRequest
+	request kubeletcsr.Request
+	token   *Token // nil: nobody has it
+
+	run      *v1alpha1.HostRun
+	host     *object.Host
+	snapshot verify.Snapshot
+	key      ssh.PublicKey
+}
+
+// what is done about a request.
+type what int
+
+const (
+	deny  what = iota // the zero value
+	leave             // nothing, or nothing yet
+	approve
+	alarm // somebody else decided
+)
+
+// verdict is a decision and its reason.
+type verdict struct {
+	what    what
+	reason  string
+	message string
+	again   time.Duration // look at it again
+}
+
+func left() verdict { return verdict{what: leave} }
+
+func denied(reason, format string, args ...any) verdict {
+	return verdict{what: deny, reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+func mismatch(format string, args ...any) verdict {
+	return denied(string(decision.CSRMismatch), format, args...)
+}
+
+func refused(err error) verdict {
+	e := decision.From(err)
+	return denied(string(e.Reason), "%s", e.What)
+}
+
+// decide judges a request. An error means that somebody could not be asked.
+func (a *Approver) decide(ctx context.Context, c *candidate) (verdict, error) {
+	if c.token == nil && !slices.Contains(c.request.Groups, kubeletcsr.Group) {
+		return left(), nil // somebody else's token, whose id looks like ours
+	}
+	if isSettled(c.csr) {
+		return a.audit(ctx, c)
+	}
+	if c.request.Signer != kubeletcsr.SignerName {
+		return verdict{what: alarm, reason: reasonOtherSigner, message: fmt.Sprintf("a join token was used to ask %.100q for a certificate", c.request.Signer)}, nil
+	}
+	// check: CSRMismatch: a token that was taken away, or that somebody else put into our group
+	if c.token == nil {
+		return mismatch("no run has the token %s", c.request.TokenID()), nil
+	}
+	for _, step := range []func(context.Context, *candidate) (*verdict, error){a.inTime, a.judgeRun, a.judgeRequest, a.firstUse, a.proved, a.vouched} {
+		v, err := step(ctx, c)
+		if err != nil || v != nil {
+			return orZero(v), err
+		}
+	}
+	return a.approval(c), nil
+}
+
+func orZero(v *verdict) verdict {
+	if v == nil {
+		return left()
+	}
+	return *v
+}
+
+// isSettled: somebody has decided, or the signer has.
+func isSettled(csr *certificatesv1.CertificateSigningRequest) bool {
+	return len(csr.Status.Conditions) > 0 || len(csr.Status.Certificate) > 0
+}
+
+// inTime holds the request to the token's life.
+func (a *Approver) inTime(_ context.Context, c *candidate) (*verdict, error) {
+	made := c.csr.CreationTimestamp.Time
+	// check: CSRMismatch: a request that waited since an earlier token of that id
+	if made.Before(c.token.Minted.Add(-maxSkew)) {
+		return new(mismatch("the request was made at %s, before its token", stamp(made))), nil
+	}
+	// check: CSRMismatch: a token that is over is used
+	if !made.Before(c.token.Expires.Add(maxSkew)) || !a.Now().Before(c.token.Expires) {
+		return new(mismatch("the time of the token is over since %s", stamp(c.token.Expires))), nil
+	}
+	return nil, nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// judgeRun judges the run anew, under the policy in force.
+func (a *Approver) judgeRun(ctx context.Context, c *candidate) (*verdict, error) {
+	run := &v1alpha1.HostRun{}
+	err := a.Objects.Reader.Get(ctx, c.token.Run, run)
+	// check: CSRMismatch: the run was deleted, and another of its name made
+	if apierrors.IsNotFound(err) || err == nil && run.UID != c.token.UID {
+		return new(mismatch("the HostRun %s of the token is gone", c.token.Run)), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the HostRun: %w", err)
+	}
+	// check: CSRMismatch: a run that is over, cancelled or being deleted makes no node
+	if isOver(run) || run.DeletionTimestamp != nil || run.Spec.Cancel || run.Spec.Phase != v1alpha1.HostRunJoin {
+		return new(mismatch("the HostRun %s is over, or joins nobody", c.token.Run)), nil
+	}
+	c.run = run
+	refusal, err := a.judgeStored(ctx, c)
+	if err != nil || refusal == nil {
+		return nil, err
+	}
+	if refusal.Waiting {
+		return &verdict{what: leave, again: policyAgain}, nil
+	}
+	return new(denied(refusal.Reason, "%s", refusal.Message)), nil
+}
+
+// judgeStored judges what the run names.
+func (a *Approver) judgeStored(ctx context.Context, c *candidate) (*judge.Refusal, error) {
+	s, err := a.Policy.Snapshot(ctx, a.Now())
+	if e, ok := errors.AsType[*decision.Error](err); ok {
+		return judge.RefusedBy(e.Denied(object.KindTrustPolicy, object.TrustPolicyName)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var stored judge.Stored
+	if err := a.Objects.Host(ctx, c.run.Namespace, c.run.Spec.HostRef.Name, &stored); err != nil {
+		return nil, err
+	}
+	host, refusal := judge.Host(s, c.run, stored)
+	if refusal != nil {
+		return refusal, nil
+	}
+	if _, stored.Profile, err = a.Objects.Get(ctx, object.KindJoinProfile, "", c.run.Spec.ProfileRef.Name); err != nil {
+		return nil, err
+	}
+	if s.Stored, err = a.Objects.Look(ctx, c.run, host, stored); err != nil {
+		return nil, err
+	}
+	c.host, c.snapshot = host, s
+	_, refusal = judge.Sending(s, c.run, stored)
+	return refusal, nil
+}
+
+func isOver(run *v1alpha1.HostRun) bool {
+	c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)
+	return c != nil && c.Status == metav1.ConditionFalse
+}
+
+// judgeRequest compares the request with the run.
+func (a *Approver) judgeRequest(_ context.Context, c *candidate) (*verdict, error) {
+	key, err := c.request.Check(c.request.TokenID(), c.run.Spec.NodeName)
+	if err != nil {
+		return new(refused(err)), nil
+	}
+	c.key = key
+	return nil, nil
+}
+
+// firstUse: a token is good for one key. A kubelet that asks again asks with the same.
+func (a *Approver) firstUse(ctx context.Context, c *candidate) (*verdict, error) {
+	others, err := a.madeWith(ctx, c.request.TokenID())
+	if err != nil {
+		return nil, err
+	}
+	for i := range others {
+		o := &others[i]
+		if o.UID == c.csr.UID || o.CreationTimestamp.Time.Before(c.token.Minted.Add(-maxSkew)) || sameKey(o, c.key) {
+			continue
+		}
+		// check: CSRMismatch: two machines use one token. Of one second, neither was first
+		if !c.csr.CreationTimestamp.Before(&o.CreationTimestamp) {
+			a.Metrics.alarm(reasonSecondRequest)
+			return new(mismatch("another request, %.100q, used the token first, with another key", o.Name)), nil
+		}
+	}
+	return nil, nil
+}
+
+// sameKey reports whether another request is for the key. One that cannot be read is for another.
+func sameKey(o *certificatesv1.CertificateSigningRequest, key ssh.PublicKey) bool {
+	other, err := kubeletcsr.Key(o.Spec.Request)
+	return err == nil && bytes.Equal(other.Marshal(), key.Marshal())
+}
+
+func (a *Approver) approval(c *candidate) verdict {
+	v := verdict{what: approve, reason: reasonApproved, message: fmt.Sprintf("the host proved that %s is its kubelet's key", sshsig.Fingerprint(c.key))}
+	if a.WithoutProof {
+		v.reason = reasonProofSkipped
+		v.message = fmt.Sprintf("nobody proved that %s is the key of the host's kubelet: the minter runs with --proof=off", sshsig.Fingerprint(c.key))
+	}
+	return v
+}
