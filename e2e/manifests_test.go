@@ -53,14 +53,14 @@ func rendered(t *testing.T, i *installation, dir string) (all []string) {
 func TestManifestsHoldExactlyWhatIsMeant(t *testing.T) {
 	i := install(t)
 	var guards []string
-	for _, name := range []string{"ledger", "anchor", "trust-policy", "crds", "profile-shape", "canary", "decommission", "serving-secret", "controller-hosts", "composites"} {
+	for _, name := range []string{"ledger", "anchor", "trust-policy", "crds", "profile-shape", "canary", "decommission", "serving-secret", "controller-hosts", "composites", "hostrun-status", "minter-secrets"} {
 		guards = append(guards, "ValidatingAdmissionPolicy/hostwarrant-"+name, "ValidatingAdmissionPolicyBinding/hostwarrant-"+name)
 	}
 	both := slices.Concat(guards, []string{
 		"ClusterRole/hostwarrant-canary", "ClusterRole/hostwarrant-controller", "ClusterRole/hostwarrant-decommissioner",
 		"ClusterRole/hostwarrant-minter", "ClusterRole/hostwarrant-relay", "ClusterRole/hostwarrant-runner", "ClusterRole/hostwarrant-webhook",
 		"ClusterRoleBinding/hostwarrant-canary", "ClusterRoleBinding/hostwarrant-controller", "ClusterRoleBinding/hostwarrant-minter", "ClusterRoleBinding/hostwarrant-relay", "ClusterRoleBinding/hostwarrant-webhook",
-		"CustomResourceDefinition/hostruns.hostwarrant.dev", "CustomResourceDefinition/ledgers.hostwarrant.dev", "CustomResourceDefinition/profilebundles.hostwarrant.dev", "CustomResourceDefinition/trustpolicies.hostwarrant.dev",
+		"CustomResourceDefinition/hostruns.hostwarrant.dev", "CustomResourceDefinition/hoststatements.hostwarrant.dev", "CustomResourceDefinition/hoststates.hostwarrant.dev", "CustomResourceDefinition/ledgers.hostwarrant.dev", "CustomResourceDefinition/profilebundles.hostwarrant.dev", "CustomResourceDefinition/trustpolicies.hostwarrant.dev",
 		"MutatingWebhookConfiguration/hostwarrant", "Namespace/hostwarrant-system",
 		"PodDisruptionBudget/hostwarrant-webhook",
 		"Role/hostwarrant-canary", "Role/hostwarrant-controller", "Role/hostwarrant-controller", "Role/hostwarrant-minter", "Role/hostwarrant-minter-tokens", "Role/hostwarrant-relay", "Role/hostwarrant-relay-cluster-info", "Role/hostwarrant-webhook",
