@@ -42,6 +42,7 @@ func streaming(t *testing.T, profiles int, filler string) *httptest.Server {
 		for suffix, of := range map[string][2]string{
 			"/sshjoinprofiles": {"SSHJoinProfile", apiVersion}, "/sshnodeclasses": {"SSHNodeClass", apiVersion}, "/nodes": {"Node", "v1"},
 			"/hostruns": {"HostRun", "hostwarrant.dev/v1alpha1"}, "/ledgers": {"Ledger", "hostwarrant.dev/v1alpha1"},
+			"/hoststatements": {"HostStatement", "hostwarrant.dev/v1alpha1"},
 		} {
 			if strings.HasSuffix(r.URL.Path, suffix) {
 				kind, apiVersion = of[0], of[1]
