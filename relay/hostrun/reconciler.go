@@ -1,6 +1,7 @@
 package hostrun
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -89,20 +90,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request Request) (ctrl.Resul
 
 // step decides what is next: give up, judge, ask the host, or send.
 func (r *Reconciler) step(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Result, error) {
-	if why := r.outOfTime(run); why != nil {
-		return r.end(ctx, run, why)
+	late := r.outOfTime(run)
+	if late != nil && !wasSent(run) {
+		return r.end(ctx, run, late)
 	}
 	j, err := r.prepare(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if j.refused != nil {
-		return r.refuse(ctx, run, j.refused)
+		return r.refuse(ctx, run, cmp.Or(late, j.refused))
 	}
 	if wasSent(run) {
-		again, result, err := r.ask(ctx, run, j)
+		again, result, err := r.ask(ctx, run, j, late)
 		if !again {
 			return result, err
+		}
+		if late != nil {
+			return r.end(ctx, run, late)
 		}
 		if gone := withdrawn(run); gone != "" {
 			return r.end(ctx, run, refuse(reasonCancelled, gone+", and the host never started it"))
@@ -148,8 +153,9 @@ func lastWord(run *v1alpha1.HostRun) string {
 }
 
 // ask lets the host tell what became of a run that may have reached it. Only when
-// the host never saw it, it is sent again.
-func (r *Reconciler) ask(ctx context.Context, run *v1alpha1.HostRun, j judged) (again bool, _ ctrl.Result, _ error) {
+// the host never saw it, it is sent again. One that is late is asked about once, so that an end which the
+// host remembers is not lost, and waited for only while the host says that it runs.
+func (r *Reconciler) ask(ctx context.Context, run *v1alpha1.HostRun, j judged, late *refusal) (again bool, _ ctrl.Result, _ error) {
 	limits := r.Limits
 	limits.Run = runMargin
 	memory, report := r.Courier.Recall(ctx, j.target, limits, envelope.RunID(run.Status.RunID), envelope.Phase(run.Spec.Phase))
@@ -164,6 +170,10 @@ func (r *Reconciler) ask(ctx context.Context, run *v1alpha1.HostRun, j judged) (
 	case delivery.Running, delivery.NotAsked:
 		if !report.Result.Retried() {
 			result, err := r.end(ctx, run, refuse(string(report.Result), report.Message))
+			return false, result, err
+		}
+		if late != nil && (memory == delivery.NotAsked || r.Now().After(longestEnd(run))) {
+			result, err := r.end(ctx, run, late)
 			return false, result, err
 		}
 		setCondition(run, v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, string(report.Result), report.Message, now)

@@ -641,10 +641,43 @@ func TestARunThatWasSentIsGivenUpOnlyAfterItsScriptsTime(t *testing.T) {
 	w.now = w.now.Add(2 * time.Minute)
 	w.reconcile()
 	w.want(v1alpha1.ConditionSucceeded, isUnknown, "Cut", "")
-	w.now = w.now.Add(time.Hour)
+	w.now = w.now.Add(time.Hour) // a warrant may let it run for two
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isUnknown, "Cut", "")
+	w.now = w.now.Add(2 * time.Hour)
 	w.reconcile()
 	w.want(v1alpha1.ConditionSucceeded, isFalse, "DeadlineExceeded", "whether it ran is unknown")
 	w.wantSent(1)
+}
+
+// TestALateRunIsAskedAboutOnce: a relay that was away past the deadline loses no end that the host remembers.
+func TestALateRunIsAskedAboutOnce(t *testing.T) {
+	unknown := envelope.Unknown
+	for name, c := range map[string]struct {
+		memory   delivery.Memory
+		recalled delivery.Report
+		status   metav1.ConditionStatus
+		reason   string
+	}{
+		"it ended":             {delivery.Ended, delivery.Report{Result: delivery.Succeeded, ScriptExit: 0, Trailer: delivery.None}, metav1.ConditionTrue, "Succeeded"},
+		"it never started":     {delivery.NeverSeen, failed(delivery.Cut, unknown, unknown), isFalse, "DeadlineExceeded"},
+		"nobody can be asked":  {delivery.NotAsked, failed(delivery.Unreachable, unknown, unknown), isFalse, "DeadlineExceeded"},
+		"the host cannot tell": {delivery.Lost, failed(delivery.Cut, unknown, unknown), isFalse, "Cut"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.run.Spec.DeadlineSeconds = 60
+			w.start()
+			w.courier.report = failed(delivery.Cut, unknown, unknown)
+			w.courier.memory, w.courier.recalled = delivery.Running, failed(delivery.Cut, unknown, unknown)
+			w.reconcile()
+			w.courier.memory, w.courier.recalled = c.memory, c.recalled
+			w.now = w.now.Add(time.Hour)
+			w.reconcile()
+			w.want(v1alpha1.ConditionSucceeded, c.status, c.reason, "")
+			w.wantSent(1)
+		})
+	}
 }
 
 // held is deleted, and a finalizer that is not ours holds it.
@@ -691,7 +724,8 @@ func TestADeletedRunThatWasSentIsAskedAboutUntilItsDeadline(t *testing.T) {
 		"it is running":             {delivery.Running, failed(delivery.Cut, unknown, unknown), 0, isUnknown, "Cut", "", 1},
 		"it ended":                  {delivery.Ended, failed(delivery.Succeeded, 0, 0), 0, isTrue, "Succeeded", "", 1},
 		"the host never started it": {delivery.NeverSeen, failed(delivery.Cut, unknown, unknown), 0, isFalse, "Cancelled", "deleted, and the host never started it", 1},
-		"its time is over":          {delivery.Running, failed(delivery.Cut, unknown, unknown), time.Hour, isFalse, "DeadlineExceeded", "whether it ran is unknown", 0},
+		"it runs past its time":     {delivery.Running, failed(delivery.Cut, unknown, unknown), time.Hour, isUnknown, "Cut", "", 1},
+		"its time is over":          {delivery.Running, failed(delivery.Cut, unknown, unknown), 3 * time.Hour, isFalse, "DeadlineExceeded", "whether it ran is unknown", 1},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -85,7 +85,7 @@ func inTime(why *refusal, run *v1alpha1.HostRun, now time.Time) *refusal {
 }
 
 // deadline is when a run is given up. One that was sent is asked about for as long
-// as its script may run.
+// as a script of its phase runs by default, and longer while the host says that it does.
 func deadline(run *v1alpha1.HostRun) time.Time {
 	d := time.Duration(run.Spec.DeadlineSeconds) * time.Second
 	if d <= 0 {
@@ -98,4 +98,9 @@ func deadline(run *v1alpha1.HostRun) time.Time {
 		}
 	}
 	return end
+}
+
+// longestEnd is when no host can still be running a script that was sent.
+func longestEnd(run *v1alpha1.HostRun) time.Time {
+	return run.Status.StartedAt.Add(maxScriptTime + 2*runMargin)
 }
