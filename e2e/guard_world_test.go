@@ -26,7 +26,7 @@ type guardWorld struct {
 
 func newGuardWorld(t *testing.T) *guardWorld {
 	t.Helper()
-	ctx, l := emptyLab(t)
+	ctx, l := shared.OwnLab(t)
 	w := &guardWorld{static: filepath.Join(l.StateDir(), "static"), signer: testkit.NewSigner(t, "ed25519")}
 	must(t, os.Mkdir(w.static, 0o755))
 	var err error

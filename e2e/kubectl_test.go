@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/testkit"
@@ -95,25 +94,8 @@ func get(t *testing.T, url string) (int, string) {
 // ownLab is a lab with a control plane that the test does not share, for what would disturb others.
 func ownLab(t *testing.T, o lab.ControlPlaneOptions) (context.Context, *lab.Lab, *lab.ControlPlane) {
 	t.Helper()
-	ctx, l := emptyLab(t)
+	ctx, l := shared.OwnLab(t)
 	cp, err := l.StartControlPlane(ctx, o)
 	must(t, err)
 	return ctx, l, cp
-}
-
-// emptyLab is one without a control plane.
-func emptyLab(t *testing.T) (context.Context, *lab.Lab) {
-	t.Helper()
-	lab.NeedLab(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	l, err := lab.New(ctx, lab.Options{Helper: shared.Helper()})
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the ends of the logs:\n%s", l.Logs(25))
-		}
-		must(t, l.Close())
-	})
-	return ctx, l
 }

@@ -3,7 +3,6 @@
 package join
 
 import (
-	"context"
 	"os"
 	"strings"
 	"testing"
@@ -30,9 +29,6 @@ const (
 	// stepLimit bounds what takes seconds, on a busy machine.
 	stepLimit = 2 * time.Minute
 
-	// startLimit bounds the start of a lab, a control plane and the product.
-	startLimit = 5 * time.Minute
-
 	takesToken = "KPSSH_BOOTSTRAP_TOKEN required secret re [a-z0-9]{6}[.][a-z0-9]{16}"
 	profile    = "tls-bootstrap"
 
@@ -41,7 +37,7 @@ const (
 		"until [ -e /root/go ]; do sleep 0.1; done\nrm /root/go\n"
 )
 
-// world is the product with a minter, and a profile whose join script takes a token.
+// world is the product, in a control plane of its own, with a minter, and a profile whose join script takes a token.
 type world struct {
 	*courier.World
 	minter *product.Program
@@ -50,10 +46,10 @@ type world struct {
 
 func newWorld(t *testing.T, flags ...string) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	t.Cleanup(cancel)
-	cp := shared.ControlPlane(t)
-	w := &world{World: courier.New(ctx, t, shared.Lab(t), cp), flags: flags}
+	ctx, l := shared.OwnLab(t)
+	cp, err := l.StartControlPlane(ctx, lab.ControlPlaneOptions{})
+	must(t, err)
+	w := &world{World: courier.New(ctx, t, l, cp), flags: flags}
 	w.Apply(t, nodeBootstrapper)
 	w.Profile(t, profile, waiting, takesToken)
 	w.startMinter(t)

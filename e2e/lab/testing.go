@@ -81,6 +81,27 @@ func (s *Shared) Lab(t testing.TB) *Lab {
 	return s.lab
 }
 
+// OwnLab is a lab that the test does not share, for what would disturb others. It ends with the test, and ctx bounds its start.
+func (s *Shared) OwnLab(t testing.TB) (context.Context, *Lab) {
+	t.Helper()
+	NeedLab(t)
+	ctx, cancel := context.WithTimeout(t.Context(), testStartLimit)
+	t.Cleanup(cancel)
+	l, err := New(ctx, Options{Helper: s.helper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the ends of the logs:\n%s", l.Logs(25))
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ctx, l
+}
+
 // ControlPlane returns the package's control plane.
 func (s *Shared) ControlPlane(t testing.TB) *ControlPlane {
 	t.Helper()
