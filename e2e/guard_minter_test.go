@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,15 @@ func bootstrapSecret(t *testing.T, change func(secret, data object)) []byte {
 		change(s, data)
 	}
 	return encode(t, s)
+}
+
+// of is the value, which has that type.
+func of[T any](value any) T {
+	v, ok := value.(T)
+	if !ok {
+		panic(fmt.Sprintf("%v is of another type", value))
+	}
+	return v
 }
 
 // ahead is a time that far ahead, as a bootstrap token spells it.
@@ -49,11 +59,11 @@ func handover(t *testing.T, change func(secret, meta object)) []byte {
 func guardMinterSecrets(t *testing.T, w *guardWorld) {
 	const policy = "hostwarrant-minter-secrets"
 	minter := as(account("hostwarrant-minter"))
-	create := append(minter, "create", "-f", "-")
+	create := slices.Concat(minter, []string{"create", "-f", "-"})
 	const names, kind, group, ends = "hostwarrant-minter writes and deletes only bootstrap-token-hw", "hostwarrant-minter creates bootstrap tokens for authentication alone",
 		"hostwarrant-minter gives its tokens the group system:bootstrappers:hostwarrant and no other", "a bootstrap token of hostwarrant-minter ends within ten minutes"
 	named := func(name string) func(secret, data object) {
-		return func(s, _ object) { s["metadata"].(object)["name"] = name }
+		return func(s, _ object) { of[object](s["metadata"])["name"] = name }
 	}
 	with := func(key, value string) func(secret, data object) {
 		return func(_, data object) { data[key] = value }
@@ -95,7 +105,7 @@ func guardMinterSecrets(t *testing.T, w *guardWorld) {
 		broken := bootstrapSecret(t, func(s, data object) {
 			all := object{}
 			for key, value := range data {
-				all[key] = base64.StdEncoding.EncodeToString([]byte(value.(string)))
+				all[key] = base64.StdEncoding.EncodeToString([]byte(of[string](value)))
 			}
 			all["expiration"] = base64.StdEncoding.EncodeToString([]byte("2026-12-01t12:00:00z"))
 			delete(s, "stringData")
@@ -122,10 +132,10 @@ func guardMinterSecrets(t *testing.T, w *guardWorld) {
 }
 
 func guardHandovers(t *testing.T, w *guardWorld, policy, names string, minter []string) {
-	create := append(minter, "create", "-f", "-")
+	create := slices.Concat(minter, []string{"create", "-f", "-"})
 	const owned = "hostwarrant-minter hands a token over in a Secret that belongs to its HostRun"
 	owner := func(change func(object)) func(secret, meta object) {
-		return func(_, meta object) { change(meta["ownerReferences"].([]object)[0]) }
+		return func(_, meta object) { change(of[[]object](meta["ownerReferences"])[0]) }
 	}
 	for name, c := range map[string]struct {
 		change func(secret, meta object)

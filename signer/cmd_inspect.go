@@ -244,16 +244,7 @@ func describeObject(f finding, o manifest.Object) finding {
 		}
 		f.Facts = append(f.Facts, fact{"profile", class.Profile}, fact{"vars", strings.Join(sortedKeys(class.Vars), ", ")})
 	case object.KindHostRun:
-		run, err := object.ParseHostRun(raw)
-		if err != nil {
-			f.Problem = err.Error()
-			return f
-		}
-		what := run.Phase + " of " + run.Profile
-		if run.Probes() {
-			what = run.Phase
-		}
-		f.Facts = append(f.Facts, fact{"runs", what + " on " + run.Host})
+		return describeRun(f, raw)
 	case object.KindHostStatement:
 		h, err := object.ParseHostStatement(raw)
 		if err != nil {
@@ -271,6 +262,20 @@ func describeObject(f finding, o manifest.Object) finding {
 	case fragment.KindContainerProfile, fragment.KindRules, fragment.KindRuleBinding, fragment.KindSeccompProfile:
 		return describeFragment(f, raw)
 	}
+	return f
+}
+
+func describeRun(f finding, raw []byte) finding {
+	run, err := object.ParseHostRun(raw)
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	what := run.Phase + " of " + run.Profile
+	if run.Probes() {
+		what = run.Phase
+	}
+	f.Facts = append(f.Facts, fact{"runs", what + " on " + run.Host})
 	return f
 }
 

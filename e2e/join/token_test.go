@@ -371,11 +371,11 @@ func (w *world) mayNot(t *testing.T) {
 		{relay, []string{"patch", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, false},
 		{relay, []string{"create", "configmaps", "-n", "hostwarrant-system"}, false},
 		{relay, []string{"list", "configmaps", "-n", "hostwarrant-system"}, false},
-		{minter, []string{"update", "certificatesigningrequests/approval"}, true},
+		{minter, []string{"update", "certificatesigningrequests", "--subresource=approval"}, true},
 		{minter, []string{"approve", "signers"}, false}, // but for one
 		{minter, []string{"sign", "signers"}, false},
 		{minter, []string{"create", "certificatesigningrequests"}, false},
-		{minter, []string{"update", "certificatesigningrequests/status"}, false},
+		{minter, []string{"update", "certificatesigningrequests", "--subresource=status"}, false},
 		{minter, []string{"get", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, true},
 		{minter, []string{"update", "configmaps/hostwarrant-host-keys", "-n", "hostwarrant-system"}, false},
 	} {

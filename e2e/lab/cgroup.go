@@ -28,7 +28,7 @@ type cgroup struct {
 }
 
 // v2Needed are the controllers that kubelet refuses to run without.
-var v2Needed = []string{"cpu", "cpuset", "memory", "pids"}
+func v2Needed() []string { return []string{"cpu", "cpuset", "memory", "pids"} }
 
 // cgroups reads where the hierarchies of version 1 are mounted and what this process is in, or, where there are none,
 // that of version 2. The name is that of the host's directory in each.
@@ -66,7 +66,7 @@ func cgroups(mountinfo, own, name string) ([]cgroup, error) {
 	}
 	parent := withControllers(v2, top)
 	if parent == "" {
-		return nil, fmt.Errorf("finding a cgroup for a host with kubelet: none from %s up to %s hands on %s (see its cgroup.subtree_control)", v2, top, strings.Join(v2Needed, ", "))
+		return nil, fmt.Errorf("finding a cgroup for a host with kubelet: none from %s up to %s hands on %s (see its cgroup.subtree_control)", v2, top, strings.Join(v2Needed(), ", "))
 	}
 	return []cgroup{{Dir: filepath.Join(parent, name), Type: "cgroup2"}}, nil
 }
@@ -100,7 +100,7 @@ func withControllers(dir, top string) string {
 	for ; ; dir = filepath.Dir(dir) {
 		b, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
 		has := strings.Fields(string(b))
-		if err == nil && !slices.ContainsFunc(v2Needed, func(c string) bool { return !slices.Contains(has, c) }) {
+		if err == nil && !slices.ContainsFunc(v2Needed(), func(c string) bool { return !slices.Contains(has, c) }) {
 			return dir
 		}
 		if dir == top || dir == "/" {

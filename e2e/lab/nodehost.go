@@ -26,13 +26,15 @@ type nodeConfig struct {
 
 // nodeSysctls are the settings of the whole machine that kubelet sets (setupKernelTunables in its
 // pkg/kubelet/cm/container_manager_linux.go), by what it wants to read there.
-var nodeSysctls = map[string]string{
-	"vm/overcommit_memory":      "1",
-	"vm/panic_on_oom":           "0",
-	"kernel/panic":              "10",
-	"kernel/panic_on_oops":      "1",
-	"kernel/keys/root_maxkeys":  "1000000",
-	"kernel/keys/root_maxbytes": "25000000",
+func nodeSysctls() map[string]string {
+	return map[string]string{
+		"vm/overcommit_memory":      "1",
+		"vm/panic_on_oom":           "0",
+		"kernel/panic":              "10",
+		"kernel/panic_on_oops":      "1",
+		"kernel/keys/root_maxkeys":  "1000000",
+		"kernel/keys/root_maxbytes": "25000000",
+	}
 }
 
 // findKubelet finds the kubelet that e2e/cluster/build.sh --kubelet has built. It never builds: that takes minutes, and
@@ -119,7 +121,7 @@ func bindFile(from, to string) error {
 
 // mountSysctls shows kubelet what it wants to read, so that it has nothing to write; it ends where it cannot.
 func mountSysctls(dir, sys string) error {
-	for name, value := range nodeSysctls {
+	for name, value := range nodeSysctls() {
 		target := filepath.Join(sys, name)
 		if _, err := os.Stat(target); errors.Is(err, os.ErrNotExist) {
 			continue // a kernel without it

@@ -241,9 +241,9 @@ func TestOnlyTheRequestOfTheRun(t *testing.T) {
 		"of a host that is gone":    {nil, func(w *world) { w.host = nil }, "HostNotFound", "no SSHHost"},
 		"of a profile that is gone": {nil, func(w *world) { w.profile = nil }, "ProfileNotFound", "no SSHJoinProfile"},
 		"of a profile that changed": {nil, func(w *world) {
-			w.profile.Object["spec"].(map[string]any)["scripts"].(map[string]any)["join"] = "#!/bin/sh\n"
+			w.set(w.profile, "#!/bin/sh\n", "spec", "scripts", "join")
 		}, "BytesChanged", ""},
-		"of a host that runs anything": {nil, func(w *world) { w.host.Object["spec"].(map[string]any)["execMode"] = "Raw" }, "RawRefused", ""},
+		"of a host that runs anything": {nil, func(w *world) { w.set(w.host, "Raw", "spec", "execMode") }, "RawRefused", ""},
 		"of a name that a node has": {nil, func(w *world) {
 			w.more = append(w.more, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.NodeSpec{ProviderID: "kpssh://pool/host-b"}})
 		}, "NodeNameTaken", ""},

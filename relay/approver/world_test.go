@@ -238,6 +238,14 @@ func (w *world) reconcile(name string) ctrl.Result {
 	return result
 }
 
+// set changes a field of a stored object.
+func (w *world) set(o *unstructured.Unstructured, value string, field ...string) {
+	w.t.Helper()
+	if err := unstructured.SetNestedField(o.Object, value, field...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) stored() *v1alpha1.HostRun {
 	w.t.Helper()
 	var run v1alpha1.HostRun

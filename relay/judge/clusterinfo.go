@@ -60,12 +60,17 @@ func (o Objects) clusterInfo(ctx context.Context) (Cluster, error) {
 	if err != nil {
 		return Cluster{}, fmt.Errorf("reading ConfigMap %s/%s: %w", metav1.NamespacePublic, clusterInfo, err)
 	}
-	config, err := clientcmd.Load([]byte(m.Data[clusterInfoKey]))
+	return clusterOf([]byte(m.Data[clusterInfoKey])), nil
+}
+
+// clusterOf is the cluster of a kubeconfig that has one.
+func clusterOf(kubeconfig []byte) Cluster {
+	config, err := clientcmd.Load(kubeconfig)
 	if err != nil || len(config.Clusters) != 1 {
-		return Cluster{}, nil
+		return Cluster{}
 	}
 	for _, c := range config.Clusters {
-		return Cluster{Endpoint: c.Server, CA: c.CertificateAuthorityData}, nil
+		return Cluster{Endpoint: c.Server, CA: c.CertificateAuthorityData}
 	}
-	return Cluster{}, nil
+	return Cluster{}
 }

@@ -276,7 +276,8 @@ func (c *Courier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	}
 	words, _, err := c.Source.Words(ctx)
 	if e, ok := errors.AsType[*decision.Error](err); ok {
-		return ctrl.Result{RequeueAfter: wait.Jitter(freshFor, 1)}, c.noWords(ctx, e)
+		noWords(ctx, e)
+		return ctrl.Result{RequeueAfter: wait.Jitter(freshFor, 1)}, nil
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -304,9 +305,8 @@ func (c *Courier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 }
 
 // noWords: nothing is told while nobody knows what the roots say.
-func (c *Courier) noWords(ctx context.Context, e *decision.Error) error {
+func noWords(ctx context.Context, e *decision.Error) {
 	ctrl.LoggerFrom(ctx).V(1).Info("nothing is told to hosts", "reason", e.Reason, "message", e.What)
-	return nil
 }
 
 // inTurn does something while no run has the host.
