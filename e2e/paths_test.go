@@ -327,7 +327,7 @@ func guardedKinds(t *testing.T, i *installation) []*guardedKind {
 			patch: `[{"op":"replace","path":"/spec/cluster/endpoint","value":"` + foreignEndpoint + `"}]`,
 		},
 		{
-			kind: "HostRun", resource: hostRuns, reason: "NodeNameRefused",
+			kind: "HostRun", resource: hostRuns, reason: "NodeNameRefused", guard: "hostwarrant-hostrun-status",
 			fixed: []string{"update (PUT)", "patch, merge", "patch, merge, dry run", "patch, JSON", "server-side apply by a second manager"},
 			good:  hostRun(t, "trial-path", nil),
 			bad:   hostRun(t, "trial-path", object{"nodeName": "control-plane-0"}),
