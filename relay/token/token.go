@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/kubeletcsr"
 )
 
 const (
@@ -22,11 +23,11 @@ const (
 	Life = 9 * time.Minute
 
 	// Group is that of our tokens alone, beside Bootstrappers, which every bootstrap token has.
-	Group         = "system:bootstrappers:hostwarrant"
+	Group         = kubeletcsr.Group
 	Bootstrappers = "system:bootstrappers"
 
 	// UserPrefix and an id are the name under which a token's bearer is known.
-	UserPrefix = "system:bootstrap:"
+	UserPrefix = kubeletcsr.TokenUser
 
 	// ValueKey and ExpirationKey are the keys of the Secret that hands a token to the relay.
 	ValueKey      = "token"
