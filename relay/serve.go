@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -23,7 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/drift"
+	"github.com/hostwarrant/hostwarrant/manifests"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/relay/guards"
 	"github.com/hostwarrant/hostwarrant/relay/hostrun"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/prove"
@@ -82,6 +86,9 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err := prove.New(m, r).Setup(m); err != nil {
 		return err
 	}
+	if err := addGuards(m, o.leaseNamespace, logger.WithName("guards")); err != nil {
+		return err
+	}
 	if err := addChecks(m, policy); err != nil {
 		return err
 	}
@@ -104,6 +111,26 @@ func addStatements(m ctrl.Manager, r *hostrun.Reconciler, line *hostrun.Line) er
 		return fmt.Errorf("setting up the controller of statements: %v", err)
 	}
 	r.Statements = c
+	return nil
+}
+
+// addGuards looks whether what guards the cluster is as it was shipped.
+func addGuards(m ctrl.Manager, namespace string, logger logr.Logger) error {
+	texts, err := manifests.Guards()
+	if err != nil {
+		return err
+	}
+	shipped, err := drift.Parse(texts, namespace)
+	if err != nil {
+		return err
+	}
+	counts, err := guards.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %v", err)
+	}
+	if err := m.Add(&guards.Watcher{Reader: m.GetAPIReader(), Shipped: shipped, Metrics: counts, Log: logger}); err != nil {
+		return fmt.Errorf("adding the look at the guards: %v", err)
+	}
 	return nil
 }
 
