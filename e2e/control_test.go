@@ -322,9 +322,7 @@ func (w *controlWorld) relayAlarms(t *testing.T) {
 	}
 	logged := func(words string) {
 		t.Helper()
-		if log := relay.Tail(100); !strings.Contains(log, words) {
-			t.Errorf("the relay does not say %q:\n%s", words, log)
-		}
+		eventually(t, "the relay to say "+words, func() bool { return strings.Contains(relay.Tail(1000), words) })
 	}
 	const configuration, binding = "ValidatingWebhookConfiguration/hostwarrant", "ValidatingAdmissionPolicyBinding/hostwarrant-ledger"
 	shows(configuration, "0")

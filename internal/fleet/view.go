@@ -211,6 +211,10 @@ func (w *world) row(h *object.Host) Host {
 				r.Behind = append(r.Behind, "not reachable: "+c.Reason)
 			}
 		}
+		// Told and not taken: waiting does not mend that.
+		if c.Type == "Current" && c.Status == "False" && c.Reason != "Behind" {
+			r.Behind = append(r.Behind, "it answered: "+c.Reason)
+		}
 	}
 	if !met {
 		r.Behind = append(r.Behind, "the relay wrote nothing of it")

@@ -36,6 +36,15 @@ func state(name, reachable string, revoke, mark int) tree {
 	}
 }
 
+// answering is a state without statements and with a condition Current.
+func answering(reason, status string) tree {
+	s := state("a", "Answered", 0, 40)
+	told, _ := s["status"].(tree)
+	conditions, _ := told["conditions"].([]tree)
+	told["conditions"] = append(conditions, tree{"type": "Current", "status": status, "reason": reason})
+	return s
+}
+
 func revoke(serial int, place, verified string) tree {
 	text := fmt.Sprintf("hostwarrant-statement: v1 revoke\nserial %d\nissued 5\n%srevoke SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv0\nend\n", serial, place)
 	return tree{
@@ -82,6 +91,9 @@ func TestWhatHostsAreBehind(t *testing.T) {
 		"a floor above its mark":  {[]tree{base[0], base[1], policy(t, 41, now, 90*24*time.Hour)}, []string{"profile tls 40, the floor is 41"}},
 		"a host that is away":     {[]tree{base[0], state("a", "Unreachable", 5, 40), base[2]}, []string{"not reachable: Unreachable"}},
 		"a host without a state":  {[]tree{base[0], base[3]}, []string{"the relay wrote nothing of it"}},
+		"the other shim":          {[]tree{base[0], answering("StatementsUnsupported", "False"), base[2]}, []string{"it answered: StatementsUnsupported", "revoke 0, the newest is 5"}},
+		"not told yet":            {[]tree{base[0], answering("Behind", "False"), base[2]}, []string{"revoke 0, the newest is 5"}},
+		"nothing known yet":       {[]tree{base[0], answering("Behind", "Unknown"), base[2]}, []string{"revoke 0, the newest is 5"}},
 		"a state without revokes": {[]tree{base[0], state("a", "Answered", 0, 40), base[2]}, []string{"revoke 0, the newest is 5"}},
 	} {
 		t.Run(what, func(t *testing.T) {
