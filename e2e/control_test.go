@@ -114,7 +114,12 @@ func (w *controlWorld) events(t *testing.T, namespace, kind, name string) string
 // metric is the value of a series of the controller; "" where there is none.
 func (w *controlWorld) metric(t *testing.T, series string) string {
 	t.Helper()
-	_, text := get(t, w.controller.Metrics+"/metrics")
+	return metricOf(t, w.controller, series)
+}
+
+func metricOf(t *testing.T, of *product.Program, series string) string {
+	t.Helper()
+	_, text := get(t, of.Metrics+"/metrics")
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (.*)$`).FindStringSubmatch(text)
 	if found == nil {
 		return ""
@@ -134,6 +139,7 @@ func TestControllerKeepsLedgerAndJudgesAgain(t *testing.T) {
 		{"a removed signer flips verdicts without a write", w.flips},
 		{"what is admitted in mode warn moves no ledger", w.warnRaisesNothing},
 		{"a configuration that was changed or deleted is found", w.drifts},
+		{"a controller that was taken over is found by the relay", w.relayAlarms},
 		{"a lost ledger is filled again, loudly", w.rebuilds},
 	} {
 		if !t.Run(step.name, step.run) {
@@ -260,13 +266,22 @@ func (w *controlWorld) warnRaisesNothing(t *testing.T) {
 	w.policy(t, w.signer)
 }
 
-func (w *controlWorld) drifts(t *testing.T) {
+// restorer gives what puts the validating configuration back as it is now.
+func (w *controlWorld) restorer(t *testing.T) func() {
+	t.Helper()
 	kept := w.succeeds(t, nil, "get", "validatingwebhookconfiguration", "hostwarrant", "-o", "json").Stdout
-	restore := func() {
+	return func() {
 		o := object{}
 		must(t, json.Unmarshal([]byte(kept), &o))
 		o["metadata"] = object{"name": "hostwarrant"}
 		w.succeeds(t, encode(t, o), "apply", "--server-side", "--force-conflicts", "-f", "-")
+	}
+}
+
+func (w *controlWorld) drifts(t *testing.T) {
+	back := w.restorer(t)
+	restore := func() {
+		back()
 		eventually(t, "AdmissionInPath again", func() bool { return strings.HasPrefix(w.condition(t, "AdmissionInPath"), "True") })
 	}
 	w.succeeds(t, nil, "patch", "validatingwebhookconfiguration", "hostwarrant", "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
@@ -292,15 +307,70 @@ func (w *controlWorld) drifts(t *testing.T) {
 	restore()
 }
 
+// relayAlarms: the controller says nothing any more, and its account opens the webhook.
+func (w *controlWorld) relayAlarms(t *testing.T) {
+	must(t, w.controller.Stop())
+	relay, err := w.product.StartRelay(soon(t))
+	must(t, err)
+	shows := func(object, value string) {
+		t.Helper()
+		start := time.Now()
+		eventually(t, fmt.Sprintf("the relay to show %s of %s", value, object), func() bool {
+			return metricOf(t, relay, `hostwarrant_guard_drift{object="`+object+`"}`) == value
+		})
+		t.Logf("%s is %s after %.0f s", object, value, time.Since(start).Seconds())
+	}
+	logged := func(words string) {
+		t.Helper()
+		eventually(t, "the relay to say "+words, func() bool { return strings.Contains(relay.Tail(1000), words) })
+	}
+	const configuration, binding = "ValidatingWebhookConfiguration/hostwarrant", "ValidatingAdmissionPolicyBinding/hostwarrant-ledger"
+	shows(configuration, "0")
+	shows(binding, "0")
+	logged("what guards the cluster is as shipped")
+	restore := w.restorer(t)
+	w.succeeds(t, nil, "--as="+account("hostwarrant-controller"), "patch", "validatingwebhookconfiguration", "hostwarrant", "--type=json",
+		"-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
+	shows(configuration, "1")
+	logged("ALARM: what guards the cluster is not as shipped")
+	logged("webhooks[0].failurePolicy differs from what is shipped")
+	shows(binding, "0")
+	restore()
+	shows(configuration, "0")
+
+	put := w.bindingBack(t)
+	w.succeeds(t, nil, "delete", "validatingwebhookconfiguration", "hostwarrant")
+	w.succeeds(t, nil, "delete", "validatingadmissionpolicybinding", "hostwarrant-ledger")
+	shows(configuration, "1")
+	shows(binding, "1")
+	logged(binding + ": is missing")
+	restore()
+	put()
+	shows(configuration, "0")
+	shows(binding, "0")
+	must(t, relay.Stop())
+	w.start(t)
+	eventually(t, "AdmissionInPath again", func() bool { return strings.HasPrefix(w.condition(t, "AdmissionInPath"), "True") })
+}
+
+// bindingBack gives what puts the binding of hostwarrant-ledger back as it is now.
+func (w *controlWorld) bindingBack(t *testing.T) func() {
+	t.Helper()
+	binding := w.succeeds(t, nil, "get", "validatingadmissionpolicybinding", "hostwarrant-ledger", "-o", "json").Stdout
+	return func() {
+		o := object{}
+		must(t, json.Unmarshal([]byte(binding), &o))
+		o["metadata"] = object{"name": "hostwarrant-ledger"}
+		w.succeeds(t, encode(t, o), "apply", "-f", "-")
+	}
+}
+
 func (w *controlWorld) rebuilds(t *testing.T) {
 	must(t, w.controller.Stop())
-	binding := w.succeeds(t, nil, "get", "validatingadmissionpolicybinding", "hostwarrant-ledger", "-o", "json").Stdout
+	put := w.bindingBack(t)
 	w.succeeds(t, nil, "delete", "validatingadmissionpolicybinding", "hostwarrant-ledger")
 	eventually(t, "the ledger to be deleted", func() bool { return w.kubectl(t, nil, "delete", "ledger", "--all").Code == 0 })
-	o := object{}
-	must(t, json.Unmarshal([]byte(binding), &o))
-	o["metadata"] = object{"name": "hostwarrant-ledger"}
-	w.succeeds(t, encode(t, o), "apply", "-f", "-")
+	put()
 	w.start(t)
 	eventually(t, "the ledger to be filled again", func() bool { return w.ledger(t, "p-ledger") == "8" && w.ledger(t, "p-other") == "3" })
 	eventually(t, "the alarm", func() bool {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/hostwarrant/hostwarrant/e2e/harness"
+	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -304,6 +305,8 @@ func guardedKinds(t *testing.T, i *installation) []*guardedKind {
 	good := host(t, "trial-path", object{"trustedSigners": []string{i.signer.Line}})
 	document := i.document
 	policy := func(by ...testkit.Signer) []byte { return i.trustPolicy(t, document, by...) }
+	said := i.hostStatement(t, "trial-path", 2, i.root)
+	i.supersede(t, said)
 	return []*guardedKind{
 		{
 			kind: "SSHJoinProfile", resource: harness.Profiles(), reason: "BytesChanged", versions: []string{"v1alpha7"},
@@ -335,6 +338,13 @@ func guardedKinds(t *testing.T, i *installation) []*guardedKind {
 			patch: `[{"op":"replace","path":"/spec/nodeName","value":"control-plane-0"}]`,
 		},
 		{
+			kind: "HostStatement", resource: hostStatements, reason: "ThresholdNotMet",
+			good:  said,
+			bad:   i.hostStatement(t, "trial-path", 2, i.signer),
+			merge: spec(`{"signatures":` + string(encode(t, signaturesOf(t, i.hostStatement(t, "trial-path", 2, i.signer)))) + `}`),
+			patch: `[{"op":"replace","path":"/spec/signatures","value":` + string(encode(t, signaturesOf(t, i.hostStatement(t, "trial-path", 2, i.signer)))) + `}]`,
+		},
+		{
 			kind: "TrustPolicy", resource: trustPolicies, reason: "PolicyUnsigned", kept: true,
 			good:  policy(i.root),
 			bad:   policy(i.signer),
@@ -347,6 +357,8 @@ func guardedKinds(t *testing.T, i *installation) []*guardedKind {
 var (
 	hostRuns      = schema.GroupVersionResource{Group: "hostwarrant.dev", Version: "v1alpha1", Resource: "hostruns"}
 	trustPolicies = schema.GroupVersionResource{Group: "hostwarrant.dev", Version: "v1alpha1", Resource: "trustpolicies"}
+
+	hostStatements = schema.GroupVersionResource{Group: "hostwarrant.dev", Version: "v1alpha1", Resource: "hoststatements"}
 )
 
 func quoted(t *testing.T, text string) string { t.Helper(); return string(encode(t, text)) }
@@ -357,6 +369,62 @@ func signaturesOf(t *testing.T, raw []byte) []string {
 	var o struct{ Spec struct{ Signatures []string } }
 	must(t, json.Unmarshal(raw, &o))
 	return o.Spec.Signatures
+}
+
+// hostStatement is the JSON of a HostStatement with a revocation of that serial, signed by the given key.
+func (i *installation) hostStatement(t *testing.T, name string, serial int, by testkit.Signer) []byte {
+	t.Helper()
+	text := fmt.Sprintf("hostwarrant-statement: v1 revoke\nserial %d\nissued 1700000000\ncluster e2e\nrevoke SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv0\nend\n", serial)
+	return encode(t, object{
+		"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostStatement", "metadata": object{"name": name},
+		"spec": object{"statement": text, "signatures": []string{testkit.Sign(t, by, statement.Namespace, []byte(text))}},
+	})
+}
+
+// supersede stores the same statement under another name, so that this one may come and go.
+func (i *installation) supersede(t *testing.T, raw []byte) {
+	t.Helper()
+	o := object{}
+	must(t, json.Unmarshal(raw, &o))
+	o["metadata"] = object{"name": newestStatement}
+	i.succeeds(t, encode(t, o), "apply", "--server-side", "-f", "-")
+	older := i.hostStatement(t, "trial-older", 1, i.root)
+	eventually(t, "the webhook to know the statement", func() bool {
+		return strings.Contains(i.kubectl(t, older, "create", "--dry-run=server", "-f", "-").Stderr, "SerialRollback")
+	})
+}
+
+// newestStatement holds what stays.
+const newestStatement = "trial-newest"
+
+// TestTheNewestStatementIsNotTakenAway: who deletes a statement withholds it from the hosts that were away.
+func TestTheNewestStatementIsNotTakenAway(t *testing.T) {
+	i := install(t)
+	raw := i.hostStatement(t, "trial-path", 2, i.root)
+	i.supersede(t, raw)
+	for name, args := range map[string][]string{
+		"by name":         {"delete", "hoststatement", newestStatement},
+		"as a dry run":    {"delete", "hoststatement", newestStatement, "--dry-run=server"},
+		"with all others": {"delete", "hoststatements", "--all"},
+		"by the account of the controller": {
+			"--as=" + account("hostwarrant-controller"), "delete", "hoststatement", newestStatement,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := i.kubectl(t, nil, args...)
+			if r.Code == 0 || !strings.Contains(r.Stderr, ": InUse: ") && !strings.Contains(r.Stderr, "deletes canaries only") {
+				t.Errorf("exit %d, %s", r.Code, r.Stderr)
+			}
+		})
+	}
+	t.Run("while no webhook answers", func(t *testing.T) {
+		i.balancer.Set()
+		t.Cleanup(func() { i.balancer.Set(i.at) })
+		if r := i.kubectl(t, nil, "delete", "hoststatement", newestStatement); r.Code == 0 || !strings.Contains(r.Stderr, "failed calling webhook") {
+			t.Errorf("exit %d, %s", r.Code, r.Stderr)
+		}
+	})
+	i.succeeds(t, nil, "get", "hoststatement", newestStatement)
 }
 
 // TestEveryWriteOfEveryGuardedKindIsJudged tries all ways of writing each kind and prints the table.
@@ -380,7 +448,7 @@ func TestEveryWriteOfEveryGuardedKindIsJudged(t *testing.T) {
 		p.clear()
 	}
 	t.Log("\n" + table.String())
-	if rows := strings.Count(table.String(), "\n") - 2; rows < 90 && !t.Failed() {
+	if rows := strings.Count(table.String(), "\n") - 2; rows < 115 && !t.Failed() {
 		t.Errorf("%d rows: a way was left out", rows)
 	}
 }

@@ -42,7 +42,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.health, "health-address", ":8081", "address of /healthz and /readyz")
 	f.StringVar(&o.metrics, "metrics-address", ":8080", "address of /metrics, 0 for none")
 	f.BoolVar(&o.leaderElection, "leader-elect", true, "run only while holding the lease (hostwarrant-relay, hostwarrant-minter)")
-	f.StringVar(&o.leaseNamespace, "lease-namespace", "hostwarrant-system", "namespace of the lease")
+	f.StringVar(&o.leaseNamespace, "lease-namespace", "hostwarrant-system", "namespace of the lease, and of the product, whose webhook configurations the relay looks at")
 	f.BoolVar(&o.verbose, "verbose", false, "log each step")
 }
 

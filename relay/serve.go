@@ -5,53 +5,30 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/drift"
+	"github.com/hostwarrant/hostwarrant/manifests"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/relay/guards"
 	"github.com/hostwarrant/hostwarrant/relay/hostrun"
-	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/prove"
 	"github.com/hostwarrant/hostwarrant/relay/statements"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 )
 
-// policyEvery is how often a replica that does not lead looks at the policy. The
-// leader looks before each run.
-const policyEvery = 30 * time.Second
-
 // serve runs the relay until ctx ends.
 func serve(ctx context.Context, o options, stderr io.Writer) error {
-	logger := zap.New(zap.WriteTo(stderr), zap.UseDevMode(o.verbose))
-	log.SetLogger(logger)
-	anchor, err := readAnchor(o.anchor)
+	p, err := begin(o, "hostwarrant-relay", stderr)
 	if err != nil {
 		return err
 	}
-	config, err := restConfig(o.kubeconfig)
-	if err != nil {
-		return err
-	}
-	ca, err := ownCA(config)
-	if err != nil {
-		return err
-	}
-	m, err := newManager(config, o, "hostwarrant-relay")
+	m := p.manager
+	ca, err := ownCA(m.GetConfig())
 	if err != nil {
 		return err
 	}
@@ -60,14 +37,9 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %v", err)
 	}
-	trusted, err := judge.NewMetrics(metrics.Registry)
-	if err != nil {
-		return fmt.Errorf("registering metrics: %v", err)
-	}
-	policy := judge.NewPolicySource(m.GetAPIReader(), anchor, trusted, logger.WithName("policy"))
 	r := &hostrun.Reconciler{
-		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: policy, Courier: hostrun.SSH{},
-		ClusterID: anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
+		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: p.policy, Courier: hostrun.SSH{},
+		ClusterID: p.anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
 		Metrics: counts, Now: time.Now, Rand: rand.Reader, Events: m.GetEventRecorder("hostwarrant-relay"),
 	}
 	if err := addStatements(m, r, line); err != nil {
@@ -82,11 +54,10 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err := prove.New(m, r).Setup(m); err != nil {
 		return err
 	}
-	if err := addChecks(m, policy); err != nil {
+	if err := addGuards(m, o.leaseNamespace, p.log.WithName("guards")); err != nil {
 		return err
 	}
-	logger.Info("starting", "clusterID", anchor.ClusterID, "anchor", anchor.Digest, "namespaces", o.namespaces)
-	return m.Start(ctx)
+	return p.run(ctx, o)
 }
 
 // addStatements tells hosts what the roots say, before runs and beside them.
@@ -107,78 +78,22 @@ func addStatements(m ctrl.Manager, r *hostrun.Reconciler, line *hostrun.Line) er
 	return nil
 }
 
-func newManager(config *rest.Config, o options, lease string) (ctrl.Manager, error) {
-	types := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(types); err != nil {
-			return nil, fmt.Errorf("building the scheme: %v", err)
-		}
-	}
-	namespaces := map[string]cache.Config{}
-	for _, ns := range o.namespaces {
-		namespaces[ns] = cache.Config{}
-	}
-	m, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        types,
-		Cache:                         cache.Options{DefaultNamespaces: namespaces, DefaultTransform: lean},
-		Metrics:                       server.Options{BindAddress: o.metrics},
-		HealthProbeBindAddress:        o.health,
-		LeaderElection:                o.leaderElection,
-		LeaderElectionID:              lease,
-		LeaderElectionNamespace:       o.leaseNamespace,
-		LeaderElectionReleaseOnCancel: true,
-	})
+// addGuards looks whether what guards the cluster is as it was shipped.
+func addGuards(m ctrl.Manager, namespace string, logger logr.Logger) error {
+	texts, err := manifests.Guards()
 	if err != nil {
-		return nil, fmt.Errorf("building the manager: %v", err)
+		return err
 	}
-	return m, nil
-}
-
-// lean drops what nobody reads of a HostRun before the cache keeps it: annotations may have 256 KiB, and who
-// creates HostRuns writes them. A write of its status leaves them where they are stored.
-func lean(o any) (any, error) {
-	if m, err := meta.Accessor(o); err == nil { // else a tombstone
-		m.SetAnnotations(nil)
-		m.SetManagedFields(nil)
-	}
-	return o, nil
-}
-
-// restConfig is the named kubeconfig, or what KUBECONFIG or the pod gives.
-func restConfig(path string) (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = path
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	shipped, err := drift.Parse(texts, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("finding the cluster: %v; give --kubeconfig or KUBECONFIG", err)
+		return err
 	}
-	// The client's own limit, 5 requests a second, would let a thousand runs take an hour. How many hosts
-	// are served at once bounds what is asked; the API server's priority and fairness does the rest.
-	config.QPS = -1
-	return config, nil
-}
-
-// addChecks: alive at once, ready once a verified policy is in force.
-func addChecks(m ctrl.Manager, policy *judge.PolicySource) error {
-	ready := func(*http.Request) error { return policy.Ready(time.Now()) }
-	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("adding /healthz: %v", err)
+	counts, err := guards.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %v", err)
 	}
-	if err := m.AddReadyzCheck("policy", ready); err != nil {
-		return fmt.Errorf("adding /readyz: %v", err)
-	}
-	if err := m.Add(everyReplica{func(ctx context.Context) error { return policy.Keep(ctx, policyEvery) }}); err != nil {
-		return fmt.Errorf("adding the policy: %v", err)
+	if err := m.Add(&guards.Watcher{Reader: m.GetAPIReader(), Shipped: shipped, Metrics: counts, Log: logger}); err != nil {
+		return fmt.Errorf("adding the look at the guards: %v", err)
 	}
 	return nil
 }
-
-// everyReplica runs beside the controller on replicas that do not lead as well.
-type everyReplica struct{ start func(context.Context) error }
-
-func (e everyReplica) Start(ctx context.Context) error { return e.start(ctx) }
-
-// NeedLeaderElection is false: a replica that takes over must be ready.
-func (e everyReplica) NeedLeaderElection() bool { return false }
-
-var _ manager.LeaderElectionRunnable = everyReplica{}

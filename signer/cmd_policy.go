@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +56,6 @@ func (c *cli) policyVerify(path string, t trust) error {
 		return &failure{code: exitRefused}
 	}
 	c.sayExpiry(p)
-	c.sayNotEnforced(p)
 	return nil
 }
 
@@ -65,13 +63,6 @@ func (c *cli) policyVerify(path string, t trust) error {
 func (c *cli) sayExpiry(p *trustpolicy.Policy) {
 	if warning := verify.ExpiryWarning(p, c.now()); warning != "" {
 		c.say("warning", "%s", warning)
-	}
-}
-
-// sayNotEnforced names what looks like a rule and is none yet.
-func (c *cli) sayNotEnforced(p *trustpolicy.Policy) {
-	if parts := p.NotEnforced(); len(parts) > 0 {
-		c.say("warning", "this version reads and does not enforce: %s", strings.Join(parts, ", "))
 	}
 }
 

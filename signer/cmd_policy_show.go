@@ -15,9 +15,8 @@ func (c *cli) policyShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Show what a trust policy says",
-		Long: `show prints a trust policy for people: term, signers and their scopes, thresholds, hosts, floors, and what this
-version does not enforce yet. With --root it is verified first, and shown only if it verifies; an expired one is shown
-as such. Without --root it is shown as NOT VERIFIED.`,
+		Long: `show prints a trust policy for people: term, signers and their scopes, thresholds, hosts and floors.
+With --root it is verified first, and shown only if it verifies; an expired one is shown as such. Without --root it is shown as NOT VERIFIED.`,
 		Example: `  hostwarrant policy show trust-policy.yaml --root keys/root.pub
   hostwarrant policy show trust-policy.yaml -o json`,
 		Args: cobra.ExactArgs(1),

@@ -37,7 +37,6 @@ type policyView struct {
 	Profiles    []string       `json:"profiles"`
 	Namespaces  []string       `json:"namespaces"`
 	Exceptions  []string       `json:"exceptions"`
-	NotEnforced []string       `json:"notEnforced"`
 }
 
 type signerView struct {
@@ -54,7 +53,7 @@ func viewOf(p *trustpolicy.Policy, now time.Time) policyView {
 		Version: p.Version, Digest: p.Digest, Clusters: sortedKeys(p.Clusters), Issued: p.Issued, Expires: p.Expires, Term: termLeft(p.Expires, now),
 		Mode: string(p.Mode(now)), RootVersion: p.RootVersion, Warrant: p.RequireWarrant, MaxValidity: days(p.MaxValidity),
 		Thresholds: map[string]int{}, Signers: []signerView{}, Revoked: p.RevokedSigners(),
-		Users: p.Hosts.Users, Ports: p.Hosts.Ports, Shims: p.Hosts.ShimCommands, NotEnforced: p.NotEnforced(),
+		Users: p.Hosts.Users, Ports: p.Hosts.Ports, Shims: p.Hosts.ShimCommands,
 	}
 	if until := p.WarnUntil(); !until.IsZero() && p.Mode(now) == trustpolicy.Warn {
 		v.Mode += " until " + stamp(until)
@@ -192,9 +191,6 @@ func (v policyView) text() []byte {
 		for _, text := range list.lines {
 			line(list.name, "%s", text)
 		}
-	}
-	if len(v.NotEnforced) > 0 {
-		line("NOT ENFORCED", "%s", "by this version: "+strings.Join(v.NotEnforced, ", "))
 	}
 	return []byte(b.String())
 }

@@ -17,13 +17,14 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/drift"
 	"github.com/hostwarrant/hostwarrant/internal/fragment"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/manifests"
 	"github.com/hostwarrant/hostwarrant/webhook/bundles"
 	"github.com/hostwarrant/hostwarrant/webhook/canary"
-	"github.com/hostwarrant/hostwarrant/webhook/drift"
 	"github.com/hostwarrant/hostwarrant/webhook/ledger"
 	"github.com/hostwarrant/hostwarrant/webhook/metrics"
 	"github.com/hostwarrant/hostwarrant/webhook/notice"
@@ -143,7 +144,11 @@ func judgeFragment(s verify.Snapshot, o *fragment.Object) (*fragment.Fragment, *
 // monitor shows that admission is in the path.
 func (c *controller) monitor(events *notice.Events, conditions *notice.Conditions) (*canary.Monitor, error) {
 	m := c.manager
-	shipped, err := drift.Shipped(c.namespace)
+	texts, err := manifests.Guards()
+	if err != nil {
+		return nil, err
+	}
+	shipped, err := drift.Parse(texts, c.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +164,7 @@ func (c *controller) monitor(events *notice.Events, conditions *notice.Condition
 		Config: m.GetConfig(), Client: m.GetClient(), Reader: m.GetAPIReader(), Discovery: asked, Namespace: c.namespace, Now: time.Now,
 	}
 	return &canary.Monitor{
-		Probe: prober.Probe, Drift: (&drift.Checker{Reader: m.GetAPIReader(), Shipped: shipped}).Check,
+		Probe: prober.Probe, Drift: (&canary.Guards{Reader: m.GetAPIReader(), Shipped: shipped}).Check,
 		Set: conditions.Set, Warning: events.Warning, Normal: events.Normal,
 		Metrics: counters, Log: c.log, Interval: c.options.canaryInterval,
 	}, nil

@@ -4,17 +4,15 @@ package faults
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/internal/warrant"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
-	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 // The trailer says whether the output is whole, however much it is.
@@ -59,20 +57,8 @@ func TestAChildThatHoldsTheStreamsHoldsNobodyUp(t *testing.T) {
 // strange is a host of which sshd runs another program in the place of the shim, as the login account.
 func strange(t *testing.T, program string) target {
 	t.Helper()
-	return newHost(t, func(o *lab.HostOptions) { o.ShimDir = strangeShim(t, program) })
+	return newHost(t, func(o *lab.HostOptions) { o.ShimDir = courier.StrangeShim(t, program) })
 }
-
-// strangeShim is the checkout's shim directory with that program in the shim's place.
-func strangeShim(t *testing.T, program string) string {
-	t.Helper()
-	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS(filepath.Join(shared.Lab(t).Root(), "shim"))))
-	testkit.WriteFile(t, dir, "kpssh-shim", []byte("#!/bin/sh\necho ran >>"+strangeFile+"\n"+program))
-	return dir
-}
-
-// strangeFile is where that program leaves its line.
-const strangeFile = "/tmp/ran"
 
 // What a host does with the streams that no shim of ours does, through a real sshd.
 func TestHostsThatEndStrangely(t *testing.T) {
@@ -105,7 +91,7 @@ func TestHostsThatEndStrangely(t *testing.T) {
 			if took := time.Since(begun); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
-			if ran := h.read(t, strangeFile); ran != "ran\n" {
+			if ran := h.read(t, courier.StrangeFile); ran != "ran\n" {
 				t.Errorf("what ran left %q", ran)
 			}
 		})

@@ -108,7 +108,9 @@ func TestAProfileThatIsReplacedWhileARunWaits(t *testing.T) {
 func TestOutputWithoutAnEndTakesNoMemory(t *testing.T) {
 	w := newWorld(t)
 	w.Profile(t, "endless", "true\n")
-	w.HostWith(t, "endless", func(o *lab.HostOptions) { o.ShimDir = strangeShim(t, "cat >/dev/null; yes 'nobody reads this'\n") })
+	w.HostWith(t, "endless", func(o *lab.HostOptions) {
+		o.ShimDir = courier.StrangeShim(t, "cat >/dev/null; yes 'nobody reads this'\n")
+	})
 	w.Programs.Relay.ForgetPeak(t)
 	before := w.Programs.Relay.PeakKiB(t)
 	w.Run(t, "endless", "endless", "endless", nil)

@@ -4,6 +4,7 @@ package statements
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,11 +48,14 @@ func TestStatementsReachHosts(t *testing.T) {
 	a, away := w.host(t, "host-a"), w.host(t, "host-away")
 	w.host(t, "host-claimed")
 	w.claim(t, "host-claimed")
+	other := w.otherShim(t, "host-other")
 	w.Profile(t, "touch", "touch /root/touched\n")
 	all := []string{"host-a", "host-away", "host-claimed"}
 
 	w.apply(t, w.sign(t, "root", "floor", 1, "--floor", "touch=1"), "")
 	w.know(t, all, "floor 1")
+	w.until(t, "the host with the other shim to be known for it", func() bool { return w.reason(t, "host-other", "Current") == "StatementsUnsupported" })
+	asked := w.asked(t, other)
 	w.Run(t, "before", "host-a", "touch", nil)
 	w.Ended(t, "before", "Succeeded", 0, 0)
 	a.Must(t, "rm /root/touched")
@@ -73,34 +77,84 @@ func TestStatementsReachHosts(t *testing.T) {
 	w.remove(t, "floor-1", "")
 	w.apply(t, w.sign(t, "root", "floor", 1, "--floor", "touch=1"), "SerialRollback")
 
-	// The roots change while one host is away and no relay runs.
+	// The roots change twice while one host is away and no relay runs.
 	must(t, w.Programs.Relay.Stop())
-	must(t, exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", filepath.Join(w.Keys, "next")).Run())
-	link := w.sign(t, "root", "roots", 2, "--keys", filepath.Join(w.Keys, "next.pub"), "--threshold", "1")
-	w.apply(t, link, "ThresholdNotMet")
-	w.Command(t, "statement", "sign", link, "--key", filepath.Join(w.Keys, "next"))
-	w.apply(t, link, "")
-	w.apply(t, w.sign(t, "next", "revoke", 2, "--fingerprint", w.signer(t)), "")
+	w.rotate(t, 2, "root", "next")
+	w.rotate(t, 3, "next", "third")
+	w.apply(t, w.sign(t, "next", "revoke", 2, "--fingerprint", w.signer(t)), "ThresholdNotMet")
+	w.apply(t, w.sign(t, "third", "revoke", 2, "--fingerprint", w.signer(t)), "")
+	before := logins(away)
 	var err error
 	w.Programs.Relay, err = w.Product.StartRelay(ctx)
 	must(t, err)
-	w.know(t, []string{"host-a", "host-claimed"}, "roots 2", "revoke 2")
+	w.know(t, []string{"host-a", "host-claimed"}, "roots 3", "revoke 2")
 	must(t, away.Plug(t.Context()))
-	w.know(t, all, "roots 2", "revoke 2")
+	w.know(t, all, "roots 3", "revoke 2")
+	if n := logins(away) - before; n != 1 {
+		t.Errorf("the host that was away was visited %d times to be told two links and a revocation; the end of its log:\n%s", n, away.Log(30))
+	}
 	w.remove(t, "roots-2", "InUse")
+	w.remove(t, "roots-3", "InUse")
 	for _, name := range all {
 		w.until(t, name+" to be current", func() bool { return w.reason(t, name, "Current") == "Current" })
 	}
-	w.until(t, "the statement to be Delivered", func() bool {
+	w.until(t, "the statement to be known to all but the other shim", func() bool {
 		var s v1alpha1.HostStatement
 		must(t, w.Client.Get(t.Context(), client.ObjectKey{Name: "revoke-2"}, &s))
-		return s.Status.Hosts == 3 && s.Status.Applied == 3
+		return s.Status.Hosts == 4 && s.Status.Applied == 3 && s.Status.Refused == 1
 	})
 	w.until(t, "the statement by the first roots to be refused", func() bool {
 		var s v1alpha1.HostStatement
 		must(t, w.Client.Get(t.Context(), client.ObjectKey{Name: "floor-2"}, &s))
 		return strings.Contains(fmt.Sprint(s.Status.Conditions), "ThresholdNotMet")
 	})
+	// Four statements later the other shim was asked nothing more, and fleet says why it is behind.
+	if got := w.asked(t, other); got != asked {
+		t.Errorf("the host with the other shim was asked %d times, then %d", asked, got)
+	}
+	w.fleetSays(t, "it answered: StatementsUnsupported")
+}
+
+// rotate makes a key and puts it in the place of the root before: a link needs the signatures of both.
+func (w *world) rotate(t *testing.T, version int, from, to string) {
+	t.Helper()
+	must(t, exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", filepath.Join(w.Keys, to)).Run())
+	link := w.sign(t, from, "roots", version, "--keys", filepath.Join(w.Keys, to+".pub"), "--threshold", "1")
+	w.apply(t, link, "ThresholdNotMet")
+	w.Command(t, "statement", "sign", link, "--key", filepath.Join(w.Keys, to))
+	w.apply(t, link, "")
+}
+
+// logins are how often the relay logged in to a host, by the log of its sshd.
+func logins(h *lab.Host) int { return strings.Count(h.Log(1_000_000), "Accepted publickey for kpssh") }
+
+// otherShim starts a host whose shim knows of no statements, as karpenter-provider-ssh's.
+func (w *world) otherShim(t *testing.T, name string) *lab.Host {
+	t.Helper()
+	return w.HostWith(t, name, func(o *lab.HostOptions) {
+		o.ShimDir = courier.StrangeShim(t, "cat >/dev/null; echo 'kpssh-shim: unknown phase' >&2; exit 5\n")
+	})
+}
+
+// asked is how often the relay had something to say or to ask there.
+func (w *world) asked(t *testing.T, h *lab.Host) int {
+	t.Helper()
+	text, err := h.ReadFile(courier.StrangeFile)
+	must(t, err)
+	return strings.Count(string(text), "ran\n")
+}
+
+// fleetSays wants words in what hostwarrant fleet says of this cluster, where somebody is behind.
+func (w *world) fleetSays(t *testing.T, want string) {
+	t.Helper()
+	r, err := w.ControlPlane.Kubectl(t.Context(), nil, "get", "sshhosts,hoststates,hoststatements,trustpolicies,sshjoinprofiles", "-A", "-o", "json")
+	must(t, err)
+	cmd := exec.Command(filepath.Join(w.Lab.Root(), "bin", "hostwarrant"), "fleet", "-")
+	cmd.Stdin = strings.NewReader(r.Stdout)
+	out, err := cmd.CombinedOutput()
+	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != 1 || !strings.Contains(string(out), want) {
+		t.Errorf("hostwarrant fleet: %v; want exit 1 and %q\n%s", err, want, out)
+	}
 }
 
 // host starts a host that takes statements by the world's root.

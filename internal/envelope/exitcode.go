@@ -43,18 +43,6 @@ func (c ExitCode) Known() bool {
 	return ok
 }
 
-// Refused reports whether the code says that the host refused to run the
-// script: nothing was run.
-func (c ExitCode) Refused() bool {
-	switch c {
-	case ExitSignature, ExitParam, ExitEnvelope, ExitPhase, ExitRevoked, ExitWarrant, ExitTarget,
-		ExitPhaseOrProfile, ExitNotYetValid, ExitExpired, ExitRollback, ExitSerialReused, ExitState, ExitPreflight:
-		return true
-	default:
-		return false
-	}
-}
-
 func (c ExitCode) name() (string, bool) {
 	switch c {
 	case ExitOK:

@@ -211,11 +211,15 @@ func (w *world) row(h *object.Host) Host {
 				r.Behind = append(r.Behind, "not reachable: "+c.Reason)
 			}
 		}
+		// Told and not taken: waiting does not mend that.
+		if c.Type == "Current" && c.Status == "False" && c.Reason != "Behind" {
+			r.Behind = append(r.Behind, "it answered: "+c.Reason)
+		}
 	}
 	if !met {
 		r.Behind = append(r.Behind, "the relay wrote nothing of it")
 	}
-	r.Behind = append(r.Behind, w.lacks(r)...)
+	r.Behind = append(append(r.Behind, w.lacks(r)...), w.ahead(r)...)
 	for _, p := range w.policies {
 		for _, profile := range sorted(r.Profiles) {
 			if floor, _ := p.Floor(profile); r.Profiles[profile] < floor {
@@ -229,12 +233,7 @@ func (w *world) row(h *object.Host) Host {
 // lacks compares with the newest statement of each kind that may be for the host. Which keys it has
 // is not known here: what is for single hosts is left to the relay's condition.
 func (w *world) lacks(r Host) []string {
-	newest := map[string]int64{}
-	for _, s := range w.words {
-		if (verify.Place{Class: r.Class}).Holds(s) {
-			newest[string(s.Kind)] = max(newest[string(s.Kind)], s.Serial)
-		}
-	}
+	newest := w.newest(verify.Place{Class: r.Class})
 	var lacks []string
 	for _, kind := range statement.Kinds() {
 		if want := newest[string(kind)]; r.Statements[string(kind)] < want {
@@ -242,6 +241,30 @@ func (w *world) lacks(r Host) []string {
 		}
 	}
 	return lacks
+}
+
+// ahead names what a host was told that the cluster does not hold: what was deleted past admission, or was
+// told by hand, never reaches the others. Root links may be deleted once the anchor is behind them.
+func (w *world) ahead(r Host) []string {
+	newest := w.newest(verify.Place{Class: r.Class, AnyKey: true})
+	var more []string
+	for _, kind := range statement.Kinds() {
+		if have := r.Statements[string(kind)]; kind != statement.KindRoots && have > newest[string(kind)] {
+			more = append(more, fmt.Sprintf("ahead: %s %d, the newest here is %d", kind, have, newest[string(kind)]))
+		}
+	}
+	return more
+}
+
+// newest are the highest serials of what is for a place, by kind.
+func (w *world) newest(p verify.Place) map[string]int64 {
+	newest := map[string]int64{}
+	for _, s := range w.words {
+		if p.Holds(s) {
+			newest[string(s.Kind)] = max(newest[string(s.Kind)], s.Serial)
+		}
+	}
+	return newest
 }
 
 func sorted(m map[string]int64) []string {

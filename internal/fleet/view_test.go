@@ -36,6 +36,23 @@ func state(name, reachable string, revoke, mark int) tree {
 	}
 }
 
+// answering is a state without statements and with a condition Current.
+func answering(reason, status string) tree {
+	s := state("a", "Answered", 0, 40)
+	told, _ := s["status"].(tree)
+	conditions, _ := told["conditions"].([]tree)
+	told["conditions"] = append(conditions, tree{"type": "Current", "status": status, "reason": reason})
+	return s
+}
+
+// knowing is a state with a statement of that kind alone.
+func knowing(kind string, serial int) tree {
+	s := state("a", "Answered", 0, 40)
+	told, _ := s["status"].(tree)
+	told["statements"] = []tree{{"kind": kind, "serial": serial}}
+	return s
+}
+
 func revoke(serial int, place, verified string) tree {
 	text := fmt.Sprintf("hostwarrant-statement: v1 revoke\nserial %d\nissued 5\n%srevoke SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv0\nend\n", serial, place)
 	return tree{
@@ -75,14 +92,23 @@ func TestWhatHostsAreBehind(t *testing.T) {
 		objects []tree
 		want    []string
 	}{
-		"a newer statement":       {append([]tree{revoke(6, cluster, "True")}, base...), []string{"revoke 5, the newest is 6"}},
-		"one for its class":       {append([]tree{revoke(6, cluster+"target class bm\n", "True")}, base...), []string{"revoke 5, the newest is 6"}},
-		"one for another class":   {append([]tree{revoke(6, cluster+"target class gpu\n", "True")}, base...), nil},
-		"one that nobody signed":  {append([]tree{revoke(6, cluster, "False")}, base...), nil},
-		"a floor above its mark":  {[]tree{base[0], base[1], policy(t, 41, now, 90*24*time.Hour)}, []string{"profile tls 40, the floor is 41"}},
-		"a host that is away":     {[]tree{base[0], state("a", "Unreachable", 5, 40), base[2]}, []string{"not reachable: Unreachable"}},
-		"a host without a state":  {[]tree{base[0], base[3]}, []string{"the relay wrote nothing of it"}},
-		"a state without revokes": {[]tree{base[0], state("a", "Answered", 0, 40), base[2]}, []string{"revoke 0, the newest is 5"}},
+		"a newer statement":                    {append([]tree{revoke(6, cluster, "True")}, base...), []string{"revoke 5, the newest is 6"}},
+		"one for its class":                    {append([]tree{revoke(6, cluster+"target class bm\n", "True")}, base...), []string{"revoke 5, the newest is 6"}},
+		"one for another class":                {append([]tree{revoke(6, cluster+"target class gpu\n", "True")}, base...), nil},
+		"one that nobody signed":               {append([]tree{revoke(6, cluster, "False")}, base...), nil},
+		"a floor above its mark":               {[]tree{base[0], base[1], base[2], policy(t, 41, now, 90*24*time.Hour)}, []string{"profile tls 40, the floor is 41"}},
+		"a host that is away":                  {[]tree{base[0], state("a", "Unreachable", 5, 40), base[2]}, []string{"not reachable: Unreachable"}},
+		"a host without a state":               {[]tree{base[0], base[3]}, []string{"the relay wrote nothing of it"}},
+		"a newer one that is gone":             {[]tree{base[0], base[1], revoke(4, cluster, "True")}, []string{"ahead: revoke 5, the newest here is 4"}},
+		"all of a kind are gone":               {[]tree{base[0], base[1]}, []string{"ahead: revoke 5, the newest here is 0"}},
+		"links that the anchor is past":        {[]tree{base[0], knowing("roots", 3), base[2]}, []string{"revoke 0, the newest is 5"}},
+		"signers that are gone":                {[]tree{base[0], knowing("signers", 3), base[2]}, []string{"revoke 0, the newest is 5", "ahead: signers 3, the newest here is 0"}},
+		"one that nobody vouches for any more": {[]tree{base[0], base[1], revoke(5, cluster, "False")}, []string{"ahead: revoke 5, the newest here is 0"}},
+		"one for itself alone":                 {[]tree{base[0], base[1], revoke(5, cluster+"target host SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv0\n", "True")}, nil},
+		"the other shim":                       {[]tree{base[0], answering("StatementsUnsupported", "False"), base[2]}, []string{"it answered: StatementsUnsupported", "revoke 0, the newest is 5"}},
+		"not told yet":                         {[]tree{base[0], answering("Behind", "False"), base[2]}, []string{"revoke 0, the newest is 5"}},
+		"nothing known yet":                    {[]tree{base[0], answering("Behind", "Unknown"), base[2]}, []string{"revoke 0, the newest is 5"}},
+		"a state without revokes":              {[]tree{base[0], state("a", "Answered", 0, 40), base[2]}, []string{"revoke 0, the newest is 5"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			v := view(t, test.objects...)
@@ -91,7 +117,7 @@ func TestWhatHostsAreBehind(t *testing.T) {
 			}
 		})
 	}
-	if v := view(t, host("a", "bm"), state("a", "Answered", 5, 40), policy(t, 1, now, 29*24*time.Hour)); len(v.Expiring) != 1 || v.Expiring[0].What != "TrustPolicy cluster" || v.Behind() {
+	if v := view(t, host("a", "bm"), state("a", "Answered", 5, 40), revoke(5, cluster, "True"), policy(t, 1, now, 29*24*time.Hour)); len(v.Expiring) != 1 || v.Expiring[0].What != "TrustPolicy cluster" || v.Behind() {
 		t.Errorf("a policy that ends within 30 days: %+v", v)
 	}
 	if v := view(t, tree{"apiVersion": "x/v1", "kind": "SSHHost", "metadata": tree{"name": "x"}, "spec": "?"}); !v.Behind() || len(v.Unread) != 1 {

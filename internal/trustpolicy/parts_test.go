@@ -77,7 +77,6 @@ func TestTheFullDocumentIsRead(t *testing.T) {
 		"floors":           {map[string]int64{"tls-bootstrap": 40, "web-*": 1}, p.Floors},
 		"resets":           {[]trustpolicy.Reset{{Profile: "tls-bootstrap", Serial: 41, Digest: "sha256:" + hex}, {Slot: "pool/redis/base/redis-base", Serial: 3, Digest: "sha256:" + hex}}, p.Resets},
 		"waivers":          {[]trustpolicy.Waiver{{Kind: "SSHJoinProfile", Name: "x", Digest: "sha256:" + hex, Reason: "until the vendor signs", Expires: time.Date(2026, 12, 10, 0, 0, 0, 0, time.UTC)}}, p.Waivers},
-		"not enforced":     {[]string(nil), p.NotEnforced()},
 	} {
 		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
@@ -88,10 +87,6 @@ func TestTheFullDocumentIsRead(t *testing.T) {
 	}
 	if p.Roots() != nil {
 		t.Error("a policy that nobody verified has roots")
-	}
-	plain, err := trustpolicy.ReadUnverified([]byte(testkit.PolicyDocument(signer)))
-	if err != nil || plain.NotEnforced() != nil {
-		t.Errorf("a plain policy: %v, %v", plain.NotEnforced(), err)
 	}
 }
 

@@ -145,6 +145,15 @@ func TestDeliverMapsEveryExitCode(t *testing.T) {
 		if err != nil || got.Result != want || got.ShimExit != code {
 			t.Errorf("exit code %d: %+v, %v, want %s", code, got, err, want)
 		}
+		says := fmt.Sprintf("exit code %d: %s", code, envelope.ExitCode(code))
+		if r, refused := envelope.ExitCode(code).Refusal(); refused {
+			says = fmt.Sprintf("the host refused the run with %s; at fault: %s; next: %s", says, r.Fault, r.Next)
+		} else if strings.Contains(got.Message, "at fault") {
+			t.Errorf("exit code %d refuses nothing: %q", code, got.Message)
+		}
+		if want == Refused && got.Message != says {
+			t.Errorf("exit code %d: %q, want %q", code, got.Message, says)
+		}
 	}
 }
 

@@ -101,8 +101,17 @@ func messageOf(r Report) string {
 	case r.Result == Succeeded:
 		return "the script exited 0"
 	case r.Result == Refused:
-		return fmt.Sprintf("the host refused the run with exit code %d: %s", r.ShimExit, code)
+		return refusalMessage(code)
 	default:
 		return fmt.Sprintf("the host answered with exit code %d: %s", r.ShimExit, code)
 	}
+}
+
+// refusalMessage says what the host refused, whose fault that is, and what to do next.
+func refusalMessage(code envelope.ExitCode) string {
+	message := fmt.Sprintf("the host refused the run with exit code %d: %s", int(code), code)
+	if r, ok := code.Refusal(); ok {
+		message += fmt.Sprintf("; at fault: %s; next: %s", r.Fault, r.Next)
+	}
+	return message
 }

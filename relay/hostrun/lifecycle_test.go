@@ -3,6 +3,7 @@ package hostrun
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -393,15 +394,24 @@ func TestAProbeIsJudgedAsARunIs(t *testing.T) {
 	}
 }
 
-// Runs of another node's name are not read, those of its own are, whatever the number.
+// Runs of another node's name are nothing to a run, one of its own name is, wherever it stands among them.
 func TestARunIsJudgedBesideTheOthersOfItsNode(t *testing.T) {
-	w := newWorld(t)
-	for _, name := range []string{"x", "y"} {
-		o := otherRun(w, isUnknown)
-		o.Name, o.Spec.NodeName = "run-"+name, "pool-"+name
-		w.more = append(w.more, o)
+	for same, sent := range map[string]int{"": 1, "run-0": 0, "run-5": 0, "run-9": 0} {
+		w := newWorld(t)
+		for n := range 10 {
+			o := otherRun(w, isUnknown)
+			o.Name = fmt.Sprint("run-", n)
+			if o.Name != same {
+				o.Spec.NodeName = fmt.Sprint("pool-x", n)
+			}
+			w.more = append(w.more, o)
+		}
+		w.run.Name = "run-a"
+		w.start()
+		w.reconcile()
+		w.wantSent(sent)
+		if sent == 0 {
+			w.want(v1alpha1.ConditionSucceeded, isFalse, "NodeNameTaken", same)
+		}
 	}
-	w.start()
-	w.reconcile()
-	w.wantSent(1)
 }

@@ -137,7 +137,7 @@ func (s *PolicySource) report(e inforce.Event) {
 	}
 	if p := e.Loaded; p != nil {
 		s.metrics.policy(p)
-		s.log.Info("trust policy in force", "version", p.Version, "digest", p.Digest, "expires", p.Expires, "notEnforced", p.NotEnforced())
+		s.log.Info("trust policy in force", "version", p.Version, "digest", p.Digest, "expires", p.Expires)
 	}
 	if len(e.Reductions) > 0 {
 		s.log.Info("the new trust policy lets less through", "number", len(e.Reductions), "reductions", e.Reductions[:min(len(e.Reductions), maxReductions)])

@@ -22,6 +22,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/proof"
 	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
@@ -357,11 +358,38 @@ func TestAHostWithTheOtherShimIsLeftAloneForADay(t *testing.T) {
 	w.now = w.now.Add(80 * time.Minute)
 	w.reconcile()
 	w.wantCalls(2, "") // a look, without statements
+	w.restart()        // by what its HostState tells
+	w.reconcile()
+	w.wantCalls(2, "")
+	w.now = w.now.Add(80 * time.Minute)
+	w.reconcile()
+	w.wantCalls(3, "")
+	w.restart() // which the relay that knew of it from there alone wrote again
+	w.reconcile()
+	w.wantCalls(3, "")
+	w.wantCondition("Current", metav1.ConditionFalse, "StatementsUnsupported")
 	must(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(w.host), w.host))
 	w.host.SetGeneration(2) // its object changed
 	must(t, w.client.Update(t.Context(), w.host))
 	w.reconcile()
-	w.wantCalls(3, "revoke 5")
+	w.wantCalls(4, "revoke 5")
+}
+
+// A host that was set up with our shim meanwhile says so by its proof, and is told at its next turn.
+func TestAHostThatProvesHasOurShim(t *testing.T) {
+	m := newMemory()
+	name, now := types.NamespacedName{Namespace: "pool", Name: "host-a"}, testkit.Now()
+	words := []verify.Word{{Statement: &statement.Statement{Kind: statement.KindRevoke, Serial: 5}}}
+	m.with(name, "uid-1", 1, func(h *host) {
+		h.unsupported = now
+		if got := h.pending(words, h.guess(), now); got != nil {
+			t.Fatalf("told %v", got)
+		}
+		h.prove(&proof.Facts{}, now)
+		if got := h.pending(words, h.guess(), now); len(got) != 1 {
+			t.Fatalf("told %v", got)
+		}
+	})
 }
 
 func TestAFloodThatNobodySignedHidesNothing(t *testing.T) {

@@ -155,9 +155,10 @@ func retried(r delivery.Result) bool {
 	return r == delivery.Busy || r.Retried()
 }
 
-// prove takes what the host proved to know: a state that was put back is found, and told again.
+// prove takes what the host proved to know: a state that was put back is found, and told again, and so is
+// a host that has another shim than it had, since only ours proves.
 func (h *host) prove(f *proof.Facts, now time.Time) {
-	h.facts = f
+	h.facts, h.unsupported = f, time.Time{}
 	h.skew = f.Time - now.Unix()
 	h.sure, h.assumed = map[statement.Kind]int64{}, map[statement.Kind]int64{}
 	for _, s := range f.Statements {

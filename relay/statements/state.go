@@ -92,15 +92,19 @@ func (h *host) assume(s *v1alpha1.HostState, m *metav1.PartialObjectMetadata, no
 		h.look = last.Add(wait.Jitter(lookEvery, 0.1))
 	}
 	h.contact = s.Status.LastContact.Time
+	again := false
 	for _, st := range s.Status.Statements {
 		h.assumed[statement.Kind(st.Kind)] = st.Serial
-		if st.Result == string(delivery.StatementsUnsupported) {
+		switch delivery.Result(st.Result) {
+		case "", delivery.Applied:
+		case delivery.StatementsUnsupported:
 			h.unsupported = h.contact
+			h.last[statement.Kind(st.Kind)] = answer{result: delivery.StatementsUnsupported, serial: st.Sent, at: h.contact}
+		default:
+			again = true
 		}
 	}
-	if slices.ContainsFunc(s.Status.Statements, func(st v1alpha1.HostStatementState) bool {
-		return st.Result != "" && st.Result != string(delivery.Applied)
-	}) {
+	if again {
 		return // told anew
 	}
 	h.seen = true

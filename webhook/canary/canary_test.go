@@ -33,8 +33,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/hostwarrant/hostwarrant/internal/drift"
 	"github.com/hostwarrant/hostwarrant/internal/object"
-	"github.com/hostwarrant/hostwarrant/webhook/drift"
 )
 
 const namespace = "hostwarrant-system"

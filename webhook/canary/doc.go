@@ -5,7 +5,7 @@
 // named by a nonce that nobody can know before, and a refusal counts only in our webhook's name, for
 // that object, with that nonce. Canaries are written as a ServiceAccount of their own that can create
 // these kinds and do nothing else. UPDATE and DELETE are rules of the same webhooks: that the live
-// configuration has them is compared with what is shipped (package drift).
+// configuration has them is compared with what is shipped (internal/drift).
 //
 // The threat it stops: a webhook that is believed to guard, and is not asked: a configuration that was
 // deleted or narrowed, an API server that was started without it, a version that nobody listed.

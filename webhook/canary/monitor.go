@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/drift"
 	"github.com/hostwarrant/hostwarrant/internal/object"
-	"github.com/hostwarrant/hostwarrant/webhook/drift"
 )
 
 // ConditionAdmissionInPath says whether the webhook is asked about every guarded kind, by every API
@@ -79,7 +79,7 @@ func (m *Monitor) Round(ctx context.Context) bool {
 	var causes []cause
 	for _, d := range differences {
 		reason := "ConfigurationDrift"
-		if d.What == "is missing" {
+		if d.What == drift.Missing {
 			reason = "ConfigurationMissing"
 		}
 		causes = append(causes, cause{reason, d.String()})

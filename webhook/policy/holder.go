@@ -99,7 +99,7 @@ func (h *Holder) report(e inforce.Event, now time.Time) {
 		return
 	}
 	h.log.Info("trust policy in force", "source", e.Source, "version", p.Version, "digest", p.Digest,
-		"mode", p.Mode(now), "expires", p.Expires, "signers", len(p.Signers), "notEnforced", p.NotEnforced())
+		"mode", p.Mode(now), "expires", p.Expires, "signers", len(p.Signers))
 	if len(e.Reductions) > 0 {
 		h.log.Warn("the new trust policy lets less through", "version", p.Version, "number", len(e.Reductions), "reductions", firstOf(e.Reductions))
 	}

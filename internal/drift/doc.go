@@ -7,5 +7,7 @@
 // failure policy that was changed so that the webhook is asked about less, or not heard, while a
 // canary still comes through.
 //
+// Controller and relay read the objects, each with its own account, and ask here.
+//
 // Specification: docs/spec/canary.md.
 package drift

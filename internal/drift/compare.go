@@ -13,7 +13,7 @@ const maxFields = 8
 
 // compare says of each field that a live object does not have as it was shipped, such as
 // webhooks[0].failurePolicy, how it differs.
-func compare(shipped, live map[string]any) []string {
+func compare(shipped, live Object) []string {
 	var found []string
 	for _, field := range fields(shipped, live) {
 		switch field {
