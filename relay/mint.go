@@ -30,6 +30,9 @@ func serveMinter(ctx context.Context, o options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := judge.IndexRuns(ctx, m.GetFieldIndexer()); err != nil {
+		return err
+	}
 	trusted, err := judge.NewMetrics(metrics.Registry)
 	if err != nil {
 		return fmt.Errorf("registering metrics: %v", err)

@@ -55,6 +55,9 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := judge.IndexRuns(ctx, m.GetFieldIndexer()); err != nil {
+		return err
+	}
 	line := hostrun.NewLine(o.concurrent)
 	counts, err := hostrun.NewMetrics(metrics.Registry, line)
 	if err != nil {
