@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
+	"github.com/hostwarrant/hostwarrant/relay/fresh"
 	"github.com/hostwarrant/hostwarrant/relay/hostrun"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/prove"
@@ -67,9 +68,10 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %v", err)
 	}
-	policy := judge.NewPolicySource(m.GetAPIReader(), anchor, trusted, logger.WithName("policy"))
+	stored := fresh.NewObjects(m.GetAPIReader())
+	policy := judge.NewPolicySource(stored, anchor, trusted, logger.WithName("policy"))
 	r := &hostrun.Reconciler{
-		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: policy, Courier: hostrun.SSH{},
+		Client: m.GetClient(), Reader: stored, Policy: policy, Courier: hostrun.SSH{},
 		ClusterID: anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
 		Metrics: counts, Now: time.Now, Rand: rand.Reader, Events: m.GetEventRecorder("hostwarrant-relay"),
 	}
@@ -99,8 +101,8 @@ func addStatements(m ctrl.Manager, r *hostrun.Reconciler, line *hostrun.Line) er
 		return fmt.Errorf("registering metrics: %v", err)
 	}
 	c := statements.New(statements.Courier{
-		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: r.Policy, Turns: line, Call: delivery.Call,
-		Source:    &statements.Source{Reader: m.GetAPIReader(), Policy: r.Policy, Now: time.Now},
+		Client: m.GetClient(), Reader: r.Reader, Policy: r.Policy, Turns: line, Call: delivery.Call,
+		Source:    &statements.Source{Reader: r.Reader, Policy: r.Policy, Now: time.Now},
 		ClusterID: r.ClusterID, Limits: r.Limits, Metrics: counts, Now: time.Now,
 	})
 	if err := c.Setup(m); err != nil {

@@ -30,7 +30,7 @@ type PolicySource struct {
 	anchor  inforce.Anchor
 	metrics *Metrics
 	log     logr.Logger
-	reads   fresh.Read[inForce]
+	reads   fresh.Reads[string, inForce]
 
 	mu       sync.Mutex // guards what is below
 	keeper   *inforce.Keeper
@@ -58,7 +58,7 @@ func NewPolicySource(reader client.Reader, anchor inforce.Anchor, metrics *Metri
 // The error carries a Reason where the policy was read and nothing may be decided by it, and none where the
 // API server did not answer.
 func (s *PolicySource) Snapshot(ctx context.Context, now time.Time) (verify.Snapshot, error) {
-	p, err := s.reads.Do(ctx, func(ctx context.Context) (inForce, error) { return s.look(ctx, now) })
+	p, err := s.reads.Do(ctx, object.TrustPolicyName, func(ctx context.Context) (inForce, error) { return s.look(ctx, now) })
 	if err != nil {
 		return verify.Snapshot{}, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // store is what is read: a value that a read takes when it begins, and gives a second later.
 type store struct {
-	Read[int]
+	Reads[string, int]
 	value int
 	reads int
 	err   error
@@ -35,7 +35,7 @@ func (s *store) asks(ctx context.Context, n int) <-chan string {
 	answers := make(chan string, n)
 	for range n {
 		go func() {
-			value, err := s.Do(ctx, s.read)
+			value, err := s.Do(ctx, "it", s.read)
 			answers <- fmt.Sprint(value, " ", err)
 		}()
 	}
@@ -103,7 +103,7 @@ func TestAReadToWhichNobodyAnswersEnds(t *testing.T) {
 		s := &store{value: 1}
 		stuck := make(chan error, 1)
 		go func() {
-			_, err := s.Do(t.Context(), func(ctx context.Context) (int, error) {
+			_, err := s.Do(t.Context(), "it", func(ctx context.Context) (int, error) {
 				<-ctx.Done()
 				return 0, ctx.Err()
 			})
@@ -124,14 +124,14 @@ func TestAReadToWhichNobodyAnswersEnds(t *testing.T) {
 
 // Nobody is given what was stored before they asked, whoever else asks.
 func TestNobodyGetsAnOlderValueThanWasStoredWhenTheyAsked(t *testing.T) {
-	var r Read[int64]
+	var r Reads[string, int64]
 	var stored, reads atomic.Int64
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 2000 {
 				least := stored.Add(1)
-				got, err := r.Do(t.Context(), func(context.Context) (int64, error) {
+				got, err := r.Do(t.Context(), "it", func(context.Context) (int64, error) {
 					reads.Add(1)
 					return stored.Load(), nil
 				})
