@@ -6,9 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -283,19 +281,4 @@ func (w *bundleWorld) events(t *testing.T) []string {
 func (w *bundleWorld) told(t *testing.T, reason string) {
 	t.Helper()
 	eventually(t, "an event "+reason, func() bool { return slices.Contains(w.events(t), reason) })
-}
-
-// cpu is the processor time that the controller has used.
-func (w *bundleWorld) cpu(t *testing.T) time.Duration {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.controller.PID()))
-	must(t, err)
-	fields := strings.Fields(string(text)[strings.LastIndex(string(text), ")")+1:])
-	var ticks int64
-	for _, at := range []int{11, 12} { // utime and stime, of which the first field here is state
-		n, err := strconv.ParseInt(fields[at], 10, 64)
-		must(t, err)
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go knows
 }

@@ -40,10 +40,10 @@ func TestAFloodOfJunkBesideABundle(t *testing.T) {
 	quiet := w.least(t, &version)
 	reads := w.reads(t)
 
-	before := w.cpu(t)
+	before := w.controller.ProcessorTime(t)
 	w.flood(t)
 	eventually(t, "the junk to be counted", func() bool { return w.report(t, "{.status.refusalCount}") == fmt.Sprint(junk) })
-	t.Logf("taking in %d junk objects took %v of processor time", junk, w.cpu(t)-before)
+	t.Logf("taking in %d junk objects took %v of processor time", junk, w.controller.ProcessorTime(t)-before)
 	if got := w.reads(t); got != reads {
 		t.Errorf("%v objects were read during the flood", got-reads)
 	}
@@ -86,7 +86,7 @@ func (w *bundleWorld) reads(t *testing.T) float64 {
 // processor time that it took.
 func (w *bundleWorld) work(t *testing.T, version *int) time.Duration {
 	t.Helper()
-	before := w.cpu(t)
+	before := w.controller.ProcessorTime(t)
 	profiles := w.profiles(t)
 	for range updates {
 		*version++
@@ -103,7 +103,7 @@ func (w *bundleWorld) work(t *testing.T, version *int) time.Duration {
 			return strings.Contains(c.GetAnnotations()["hostwarrant.dev/manifest"], fmt.Sprintf(`"version":%d}`, *version))
 		})
 	}
-	return w.cpu(t) - before
+	return w.controller.ProcessorTime(t) - before
 }
 
 // least is the processor time of the best of some rounds: what else the machine does makes each longer.

@@ -14,7 +14,7 @@ import (
 
 // serveMinter runs the minter until ctx ends.
 func serveMinter(ctx context.Context, o options, stderr io.Writer) error {
-	p, err := begin(o, "hostwarrant-minter", stderr)
+	p, err := begin(ctx, o, "hostwarrant-minter", stderr)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/inforce"
+	"github.com/hostwarrant/hostwarrant/relay/fresh"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 )
 
@@ -36,11 +38,12 @@ type program struct {
 	log     logr.Logger
 	anchor  inforce.Anchor
 	manager ctrl.Manager
+	stored  client.Reader // the API server, and no cache
 	policy  *judge.PolicySource
 }
 
 // begin reads the anchor and makes a manager that runs while it holds the lease.
-func begin(o options, lease string, stderr io.Writer) (*program, error) {
+func begin(ctx context.Context, o options, lease string, stderr io.Writer) (*program, error) {
 	logger := zap.New(zap.WriteTo(stderr), zap.UseDevMode(o.verbose))
 	log.SetLogger(logger)
 	anchor, err := readAnchor(o.anchor)
@@ -55,11 +58,15 @@ func begin(o options, lease string, stderr io.Writer) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := judge.IndexRuns(ctx, m.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
 	trusted, err := judge.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("registering metrics: %v", err)
 	}
-	return &program{logger, anchor, m, judge.NewPolicySource(m.GetAPIReader(), anchor, trusted, logger.WithName("policy"))}, nil
+	stored := fresh.NewObjects(m.GetAPIReader())
+	return &program{logger, anchor, m, stored, judge.NewPolicySource(stored, anchor, trusted, logger.WithName("policy"))}, nil
 }
 
 // run runs what was added to the manager until ctx ends. details are logged at start.

@@ -23,7 +23,7 @@ import (
 
 // serve runs the relay until ctx ends.
 func serve(ctx context.Context, o options, stderr io.Writer) error {
-	p, err := begin(o, "hostwarrant-relay", stderr)
+	p, err := begin(ctx, o, "hostwarrant-relay", stderr)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 		return fmt.Errorf("registering metrics: %v", err)
 	}
 	r := &hostrun.Reconciler{
-		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: p.policy, Courier: hostrun.SSH{},
+		Client: m.GetClient(), Reader: p.stored, Policy: p.policy, Courier: hostrun.SSH{},
 		ClusterID: p.anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
 		Metrics: counts, Now: time.Now, Rand: rand.Reader, Events: m.GetEventRecorder("hostwarrant-relay"),
 	}
@@ -67,8 +67,8 @@ func addStatements(m ctrl.Manager, r *hostrun.Reconciler, line *hostrun.Line) er
 		return fmt.Errorf("registering metrics: %v", err)
 	}
 	c := statements.New(statements.Courier{
-		Client: m.GetClient(), Reader: m.GetAPIReader(), Policy: r.Policy, Turns: line, Call: delivery.Call,
-		Source:    &statements.Source{Reader: m.GetAPIReader(), Policy: r.Policy, Now: time.Now},
+		Client: m.GetClient(), Reader: r.Reader, Policy: r.Policy, Turns: line, Call: delivery.Call,
+		Source:    &statements.Source{Reader: r.Reader, Policy: r.Policy, Now: time.Now},
 		ClusterID: r.ClusterID, Limits: r.Limits, Metrics: counts, Now: time.Now,
 	})
 	if err := c.Setup(m); err != nil {

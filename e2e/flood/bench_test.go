@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +17,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/harness"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
-	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
 const (
@@ -38,41 +37,48 @@ func BenchmarkRelay(b *testing.B) {
 	must(b, err)
 	w := newWorld(b, n, scriptTime)
 	handshakes := w.handshakes(b)
-	before, err := harness.ReadMetrics(b.Context(), w.Programs.Relay.Metrics)
-	must(b, err)
+	before := w.account(b)
 	b.ResetTimer()
-	began := time.Now()
 	w.runs(b)
-	created := time.Since(began)
-	testkit.Eventually(b, time.Hour, "the end of all runs", func() bool {
-		m, err := harness.ReadMetrics(b.Context(), w.Programs.Relay.Metrics)
-		must(b, err)
-		return m.Sum("hostwarrant_runs_total") == float64(n)
-	})
-	took := time.Since(began)
+	created := time.Since(before.at)
+	w.end(b, n)
 	b.StopTimer()
-	after, err := harness.ReadMetrics(b.Context(), w.Programs.Relay.Metrics)
-	must(b, err)
-	calls := func(methods ...string) float64 {
-		sum := 0.0
-		for _, method := range methods {
-			label := `method="` + method + `"`
-			sum += after.Sum("rest_client_requests_total", label) - before.Sum("rest_client_requests_total", label)
-		}
-		return sum / float64(n)
-	}
-	writes := calls("POST", "PUT", "PATCH", "DELETE")
+	u := use{before, w.account(b)}
+	writes := u.calls("POST", "PUT", "PATCH", "DELETE") / float64(n)
 	floor := w.writes(b, int(writes+0.5))
 	ideal := scriptTime * time.Duration((n+concurrent-1)/concurrent)
+	times := func(d time.Duration) float64 { return d.Seconds() / ideal.Seconds() }
+	busy := u.ours() / time.Duration(runtime.NumCPU())
 	fmt.Printf("relay, %d hosts × %s at concurrency %d; load %.4s before\n", n, scriptTime, concurrent, load)
-	fmt.Printf("  %6.1f s  all runs, %.2f × ideal (%.1f s); creating them took %.1f s of it\n", took.Seconds(), took.Seconds()/ideal.Seconds(), ideal.Seconds(), created.Seconds())
+	fmt.Printf("  %6.1f s  all runs, %.2f × ideal (%.1f s); creating them took %.1f s of it\n", u.took().Seconds(), times(u.took()), ideal.Seconds(), created.Seconds())
 	fmt.Printf("  %6.1f s  floor: %d bare API writes a run; %.1f s as many handshakes, both at the same concurrency\n", floor.Seconds(), int(writes+0.5), handshakes.Seconds())
-	fmt.Printf("  %6.1f    API writes a run, the lease's renewal included; %.1f reads\n", writes, calls("GET"))
-	fmt.Printf("  %6d MiB resident at most; %.1f s of processor time\n", peak(b, w.Programs.Relay.PID())>>10, after.Sum("process_cpu_seconds_total")-before.Sum("process_cpu_seconds_total"))
-	b.ReportMetric(took.Seconds()/ideal.Seconds(), "×ideal")
+	fmt.Printf("  %6.1f s  of all %d processors are what the programs below needed, hosts and control plane included: %.2f × ideal\n", busy.Seconds(), runtime.NumCPU(), times(busy))
+	fmt.Printf("  %6.1f    API writes a run, the lease's renewal included; %.1f reads\n", writes, u.calls("GET")/float64(n))
+	fmt.Printf("  %6d MiB resident at most\n", w.Programs.Relay.PeakKiB(b)>>10)
+	fmt.Printf("  processor time in s: %s\n", u.processors())
+	fmt.Printf("  requests a run, of all clients: %s\n", u.requests(n))
+	b.ReportMetric(times(u.took()), "×ideal")
 	b.ReportMetric(writes, "writes/run")
 	if begun := len(scripts(b, w.hosts)); begun != n {
 		b.Fatalf("%d scripts of %d runs", begun, n)
+	}
+}
+
+// end waits until all runs have ended. The relay is asked only when all scripts have begun: to write its
+// metrics takes it as long as a run does.
+func (w *world) end(t testing.TB, n int) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
+		if len(scripts(t, w.hosts)) < n {
+			continue
+		}
+		m, err := harness.ReadMetrics(t.Context(), w.Programs.Relay.Metrics)
+		must(t, err)
+		if m.Sum("hostwarrant_runs_total") == float64(n) {
+			return
+		}
 	}
 }
 
@@ -107,20 +113,4 @@ func (w *world) writes(t testing.TB, each int) time.Duration {
 		}
 	})
 	return time.Since(began)
-}
-
-// peak is the largest resident size of a process, in KiB.
-func peak(t testing.TB, pid int) int {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	must(t, err)
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.Atoi(strings.Fields(rest)[0])
-			must(t, err)
-			return kib
-		}
-	}
-	t.Fatal("no VmHWM")
-	return 0
 }

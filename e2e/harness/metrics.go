@@ -32,8 +32,13 @@ func ReadMetrics(ctx context.Context, base string) (Metrics, error) {
 	if err := errors.Join(err, answer.Body.Close()); err != nil {
 		return nil, fmt.Errorf("reading metrics: %w", err)
 	}
+	return ParseMetrics(string(page)), nil
+}
+
+// ParseMetrics reads such a page.
+func ParseMetrics(page string) Metrics {
 	all := Metrics{}
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(page) {
 		name, value, ok := cutLast(strings.TrimSpace(line))
 		if !ok || strings.HasPrefix(line, "#") {
 			continue
@@ -42,7 +47,7 @@ func ReadMetrics(ctx context.Context, base string) (Metrics, error) {
 			all[name] = number
 		}
 	}
-	return all, nil
+	return all
 }
 
 func cutLast(line string) (name, value string, ok bool) {

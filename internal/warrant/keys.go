@@ -48,7 +48,7 @@ func (p *parser) take(key, value string) *wordsError {
 // every shell.
 func number(text string, n *int64) *wordsError {
 	// check: WarrantMalformed: octal, signs, and numbers that a shell's test takes for an error, and so for false
-	if !fits(`0|[1-9][0-9]{0,14}`, text) {
+	if !numberForm.MatchString(text) {
 		return malformedWords("%.40q is not a number: 0, or up to 15 digits that do not start with 0", text)
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
@@ -62,7 +62,7 @@ func number(text string, n *int64) *wordsError {
 // takeProfile: metadata.name is a DNS-1123 subdomain (the API server's rule).
 func (w *Warrant) takeProfile(name string) *wordsError {
 	// check: WarrantMalformed: a name that no object has, or one that is a pattern in allowed_signers
-	if len(name) > maxProfile || !fits(subdomainPattern, name) {
+	if len(name) > maxProfile || !profileForm.MatchString(name) {
 		return malformedWords("profile %.80q is not a DNS-1123 subdomain of up to %d characters", name, maxProfile)
 	}
 	w.Profile = name
@@ -96,7 +96,7 @@ func (w *Warrant) takeDigest(key, value string, digest *string) *wordsError {
 		return malformedWords("%s is for install and join only", key)
 	}
 	// check: WarrantMalformed: a digest that no script has, or one in a second spelling
-	if !fits(hexPattern, value) {
+	if !digestForm.MatchString(value) {
 		return malformedWords("%s %.80q is not 64 lower-case hex digits", key, value)
 	}
 	*digest = value

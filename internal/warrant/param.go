@@ -63,7 +63,7 @@ func parseParam(words string) (Param, *wordsError) {
 	name, rest, _ := strings.Cut(words, " ")
 	p := Param{Name: name}
 	// check: WarrantMalformed: PATH, BASH_ENV and all else that steers the shell
-	if !fits(namePattern, name) {
+	if !nameForm.MatchString(name) {
 		return Param{}, malformedWords("parameter name %.80q is not KPSSH_[A-Za-z0-9_]+", name)
 	}
 	need, rest, _ := strings.Cut(rest, " ")
@@ -94,7 +94,7 @@ func (m Matcher) check() *wordsError {
 		return checkEnum(m.Value)
 	case MatchSHA256:
 		// check: WarrantMalformed: a digest that no value has, or one in a second spelling
-		if !fits(hexPattern, m.Value) {
+		if !digestForm.MatchString(m.Value) {
 			return malformedWords("sha256 %.80q is not 64 lower-case hex digits", m.Value)
 		}
 	case MatchRE:
@@ -113,7 +113,7 @@ func checkEnum(words string) *wordsError {
 	}
 	for i, v := range values {
 		// check: WarrantMalformed: a value that is nothing, and so matches what was left out
-		if !fits(`[!-~]+`, v) {
+		if !enumWordForm.MatchString(v) {
 			return malformedWords("enum has an empty value, or one beyond printable ASCII")
 		}
 		// check: WarrantMalformed: a second spelling of the same list

@@ -55,11 +55,11 @@ func parseTarget(words string) (Target, *wordsError) {
 	case TargetAny:
 		ok = !has
 	case TargetClass:
-		ok = fits(classPattern, value)
+		ok = classForm.MatchString(value)
 	case TargetHost:
-		ok = fits(hostPattern, value)
+		ok = hostForm.MatchString(value)
 	case TargetCluster:
-		ok = fits(clusterPattern, value)
+		ok = clusterForm.MatchString(value)
 	}
 	// check: WarrantMalformed: a target that one reader takes for nothing and another for everything
 	if !ok {

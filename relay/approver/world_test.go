@@ -194,7 +194,7 @@ func (w *world) start(requests ...*certificatesv1.CertificateSigningRequest) {
 			w.t.Fatal(err)
 		}
 	}
-	b := fake.NewClientBuilder().WithScheme(scheme).WithTypeConverters(managedfields.NewDeducedTypeConverter()).WithStatusSubresource(&v1alpha1.HostRun{}, &certificatesv1.CertificateSigningRequest{})
+	b := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.HostRun{}, judge.NodeNames, judge.NodeNameOf).WithTypeConverters(managedfields.NewDeducedTypeConverter()).WithStatusSubresource(&v1alpha1.HostRun{}, &certificatesv1.CertificateSigningRequest{})
 	for _, o := range []*unstructured.Unstructured{w.host, w.profile, w.policy} {
 		if o != nil {
 			b = b.WithObjects(o)

@@ -260,7 +260,7 @@ func TestEventsTellTheTransitions(t *testing.T) {
 		"a script that fails": {func(w *world) { w.courier.report = failed(delivery.ScriptFailed, 10, 2) }, []string{"Normal Verified", "Normal Sending", "Warning ScriptFailed"}},
 		"a silent host": {func(w *world) {
 			w.courier.report, w.courier.unreached = failed(delivery.Unreachable, unknown, unknown), true
-		}, []string{"Warning Unreachable"}},
+		}, []string{"Normal Verified", "Warning Unreachable"}},
 		"a refusal":        {func(w *world) { set(w.host, "Raw", "spec", "execMode") }, []string{"Warning RawRefused"}},
 		"a missing host":   {func(w *world) { w.host = nil }, []string{"Warning HostNotFound"}},
 		"a busy host":      {func(w *world) { w.courier.report = failed(delivery.Busy, 12, unknown) }, []string{"Normal Verified", "Normal Sending", "Warning Busy"}},

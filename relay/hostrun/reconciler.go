@@ -193,23 +193,12 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	var refused *refusal
-	if j.profile == nil {
-		// check: Unsigned: a script that was changed, or whose signer was revoked, since the run was first sent
-		if j.profile, refused = judge.Sending(j.snapshot, run, j.stored); refused != nil {
-			return r.refuse(ctx, run, refused)
-		}
-	}
-	given, refused, err := r.handed(ctx, run, j.profile)
+	m, refused, err := r.compose(ctx, run, j, runID)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if refused != nil && refused.Reason == token.Pending {
 		return r.awaitToken(ctx, run)
-	}
-	var m message
-	if refused == nil {
-		m, refused = order(run, j.host, j.profile, j.cluster, given, runID)
 	}
 	if refused != nil {
 		return r.refuse(ctx, run, refused)
@@ -218,8 +207,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	known := isVerified(run)
-	verified(run, r.Now())
+	news := verified(run, r.Now())
 	run.Status.RunID = string(runID)
 	run.Status.Attempts++
 	limits := r.Limits
@@ -231,8 +219,9 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 		if err := r.Client.Status().Update(ctx, run); err != nil {
 			return err
 		}
-		if !known {
+		if news {
 			r.tell(run, v1alpha1.ConditionVerified)
+			news = false
 		}
 		r.tell(run, v1alpha1.ConditionSucceeded)
 		return nil
@@ -246,17 +235,39 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	if telling.Heard != nil {
 		telling.Heard(report.Statements)
 	}
+	if news { // the host was not reached
+		r.tell(run, v1alpha1.ConditionVerified)
+	}
 	applyReport(run, report, r.Now())
 	return r.save(ctx, run, v1alpha1.ConditionSucceeded)
 }
 
-// verified says that all was judged and is vouched for.
-func verified(run *v1alpha1.HostRun, now time.Time) {
+// compose writes what the run sends, or says why it is not sent.
+func (r *Reconciler) compose(ctx context.Context, run *v1alpha1.HostRun, j judged, runID envelope.RunID) (message, *refusal, error) {
+	var refused *refusal
+	if j.profile == nil {
+		// check: Unsigned: a script that was changed, or whose signer was revoked, since the run was first sent
+		if j.profile, refused = judge.Sending(j.snapshot, run, j.stored); refused != nil {
+			return message{}, refused, nil
+		}
+	}
+	given, refused, err := r.handed(ctx, run, j.profile)
+	if err != nil || refused != nil {
+		return message{}, refused, err
+	}
+	m, refused := order(run, j.host, j.profile, j.cluster, given, runID)
+	return m, refused, nil
+}
+
+// verified says that all was judged and is vouched for, and whether that is news.
+func verified(run *v1alpha1.HostRun, now time.Time) (news bool) {
+	news = !isVerified(run)
 	message := fmt.Sprintf("%s of SSHJoinProfile %q is vouched for", run.Spec.Phase, run.Spec.ProfileRef.Name)
 	if probes(run) {
 		message = fmt.Sprintf("the SSHHost %q may be asked", run.Spec.HostRef.Name)
 	}
 	setCondition(run, v1alpha1.ConditionVerified, metav1.ConditionTrue, reasonVerified, message, now)
+	return news
 }
 
 // telling is what the run's host is told before it: what is not known must not pass for nothing.

@@ -73,9 +73,12 @@ func (r *Reconciler) joinToken(ctx context.Context, run *v1alpha1.HostRun, p *ob
 // the minter has spoken.
 func (r *Reconciler) awaitToken(ctx context.Context, run *v1alpha1.HostRun) (ctrl.Result, error) {
 	before, now := run.Status.DeepCopy(), r.Now()
-	verified(run, now)
+	news := verified(run, now)
 	setCondition(run, v1alpha1.ConditionDelivered, metav1.ConditionFalse, token.Pending, pendingMessage, now)
 	setCondition(run, v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, token.Pending, pendingMessage, now)
+	if news {
+		r.tell(run, v1alpha1.ConditionVerified)
+	}
 	if !equality.Semantic.DeepEqual(before, &run.Status) {
 		if result, err := r.save(ctx, run, v1alpha1.ConditionDelivered); err != nil || result.IsZero() {
 			return result, err

@@ -170,7 +170,7 @@ func (w *world) start() {
 			w.t.Fatal(err)
 		}
 	}
-	b := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.HostRun{})
+	b := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.HostRun{}, judge.NodeNames, judge.NodeNameOf).WithStatusSubresource(&v1alpha1.HostRun{})
 	for _, o := range []*unstructured.Unstructured{w.host, w.profile, w.policy} {
 		if o != nil {
 			b = b.WithObjects(o)

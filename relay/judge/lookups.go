@@ -82,21 +82,38 @@ func (o Objects) Look(ctx context.Context, run *v1alpha1.HostRun, host *object.H
 	return l, o.readRuns(ctx, l)
 }
 
-// readRuns reads the other runs of the node's name, which is all that the rules ask
-// about. What the cache holds is looked at in place: with thousands of runs, copies of
-// all for each would be most of the work.
+// NodeNames is the index of HostRuns by the node's name.
+const NodeNames = "spec.nodeName"
+
+// NodeNameOf is the key of a HostRun in that index; it has none where it names no node.
+func NodeNameOf(o client.Object) []string {
+	run, ok := o.(*v1alpha1.HostRun)
+	if !ok || run.Spec.NodeName == "" {
+		return nil
+	}
+	return []string{run.Spec.NodeName}
+}
+
+// IndexRuns has the cache that Objects.Runs reads keep that index: looking through thousands of runs for
+// each would be most of the work.
+func IndexRuns(ctx context.Context, cache client.FieldIndexer) error {
+	if err := cache.IndexField(ctx, &v1alpha1.HostRun{}, NodeNames, NodeNameOf); err != nil {
+		return fmt.Errorf("indexing HostRuns by the node's name: %v", err)
+	}
+	return nil
+}
+
+// readRuns reads the runs of the node's name, which are all that the rules ask about. What the cache holds
+// is looked at in place.
 func (o Objects) readRuns(ctx context.Context, l *lookups) error {
 	if l.node == "" {
 		return nil
 	}
 	var all v1alpha1.HostRunList
-	if err := o.Runs.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+	if err := o.Runs.List(ctx, &all, client.MatchingFields{NodeNames: l.node}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing HostRuns: %w", err)
 	}
 	for i := range all.Items {
-		if all.Items[i].Spec.NodeName != l.node {
-			continue
-		}
 		// One that cannot be read was never started, since it is judged first.
 		if r, err := readRun(&all.Items[i]); err == nil {
 			l.runs = append(l.runs, r)

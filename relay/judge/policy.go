@@ -18,7 +18,9 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/inforce"
 	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
+	"github.com/hostwarrant/hostwarrant/relay/fresh"
 )
 
 // PolicySource keeps the trust policy in force, by the rules of the webhook: it reads the stored
@@ -28,12 +30,19 @@ type PolicySource struct {
 	anchor  inforce.Anchor
 	metrics *Metrics
 	log     logr.Logger
+	reads   fresh.Reads[string, inForce]
 
 	mu       sync.Mutex // guards what is below
 	keeper   *inforce.Keeper
 	settled  bool
 	differs  bool
 	identity bool // the cluster's UID was asked for
+}
+
+// inForce is what a look at what is stored came to.
+type inForce struct {
+	policy *trustpolicy.Policy
+	fault  error
 }
 
 // sourceCluster names the stored policy in logs.
@@ -45,15 +54,25 @@ func NewPolicySource(reader client.Reader, anchor inforce.Anchor, metrics *Metri
 	return &PolicySource{reader: reader, anchor: anchor, metrics: metrics, log: log, keeper: inforce.New(anchor)}
 }
 
-// Snapshot looks at the stored policy and gives what is in force. The error carries a Reason where
-// the policy was read and nothing may be decided by it, and none where the API server did not answer.
+// Snapshot looks at the stored policy, together with all who asked meanwhile, and gives what is in force.
+// The error carries a Reason where the policy was read and nothing may be decided by it, and none where the
+// API server did not answer.
 func (s *PolicySource) Snapshot(ctx context.Context, now time.Time) (verify.Snapshot, error) {
+	p, err := s.reads.Do(ctx, object.TrustPolicyName, func(ctx context.Context) (inForce, error) { return s.look(ctx, now) })
+	if err != nil {
+		return verify.Snapshot{}, err
+	}
+	return verify.Snapshot{Policy: p.policy, ClusterID: s.anchor.ClusterID, Now: now}, p.fault
+}
+
+// look reads what is stored and says what is in force by it.
+func (s *PolicySource) look(ctx context.Context, now time.Time) (inForce, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.read(ctx, now); err != nil {
-		return verify.Snapshot{}, err
+		return inForce{}, err
 	}
-	return verify.Snapshot{Policy: s.keeper.Current(), ClusterID: s.anchor.ClusterID, Now: now}, s.keeper.Fault()
+	return inForce{policy: s.keeper.Current(), fault: s.keeper.Fault()}, nil
 }
 
 // read hands everything that is stored to the keeper.

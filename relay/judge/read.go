@@ -17,7 +17,7 @@ const KPSSHVersion = "v1beta1"
 // Objects reads what is judged.
 type Objects struct {
 	Reader client.Reader // what is stored, not a cache
-	Runs   client.Reader // all HostRuns that the program watches
+	Runs   client.Reader // all HostRuns that the program watches, with IndexRuns
 }
 
 // Get reads an object as it is stored, as JSON; nil when there is none. Nothing is

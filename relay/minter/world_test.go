@@ -138,7 +138,7 @@ func (w *world) start(runs ...*v1alpha1.HostRun) {
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, authorizationv1.AddToScheme} {
 		w.must(add(types))
 	}
-	b := fake.NewClientBuilder().WithScheme(types).WithStatusSubresource(&v1alpha1.HostRun{}).WithObjects(w.objects...)
+	b := fake.NewClientBuilder().WithScheme(types).WithIndex(&v1alpha1.HostRun{}, judge.NodeNames, judge.NodeNameOf).WithStatusSubresource(&v1alpha1.HostRun{}).WithObjects(w.objects...)
 	for _, o := range []*unstructured.Unstructured{w.policy, w.profile} {
 		if o != nil {
 			b = b.WithObjects(o)
