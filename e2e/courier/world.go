@@ -44,7 +44,10 @@ type World struct {
 func New(ctx context.Context, t testing.TB, l *lab.Lab, cp *lab.ControlPlane) *World {
 	t.Helper()
 	w := &World{Lab: l, ControlPlane: cp, Client: newClient(t, cp), Keys: filepath.Join(l.StateDir(), "keys"), Login: testkit.NewSigner(t, "ed25519")}
-	w.Command(t, "init", w.Keys, "--cluster", ClusterID+"="+cp.RESTConfig().Host, "--namespace", Namespace)
+	authority, err := cp.CA()
+	must(t, err)
+	file := testkit.WriteFile(t, t.TempDir(), "ca.crt", authority)
+	w.Command(t, "init", w.Keys, "--cluster", ClusterID+"="+cp.RESTConfig().Host, "--cluster-ca", ClusterID+"="+file, "--namespace", Namespace)
 	roots, err := os.ReadFile(filepath.Join(w.Keys, "root.pub"))
 	must(t, err)
 	w.Product, err = product.Install(ctx, product.Options{
