@@ -3,41 +3,26 @@
 package courier
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"strings"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
-	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
-// nodeBootstrapper is what docs/operations/join.md has bound.
-const nodeBootstrapper = `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: hostwarrant-node-bootstrapper}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:node-bootstrapper"}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:bootstrappers:hostwarrant"}]
-`
-
 // BindBootstrappers lets the bearers of our tokens ask for certificates.
 func (w *World) BindBootstrappers(t testing.TB) {
 	t.Helper()
-	w.Apply(t, nodeBootstrapper)
+	must(t, w.Product.BindBootstrappers(t.Context()))
 }
 
 // StartMinter starts minter and approver, with flags added to the usual ones, and returns when they are ready.
@@ -52,14 +37,7 @@ func (w *World) StartMinter(t testing.TB, flags ...string) {
 // ListHostKey writes a host's key where the approver looks for it.
 func (w *World) ListHostKey(t testing.TB, name string, key ssh.PublicKey) {
 	t.Helper()
-	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hostwarrant-host-keys, namespace: hostwarrant-system}\ndata:\n  " +
-		Namespace + "." + name + ": " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) + "\n"
-	// A manager of its own for each host: none takes another's line away.
-	r, err := w.ControlPlane.Kubectl(t.Context(), strings.NewReader(object), "apply", "--server-side", "--field-manager=list-"+name, "-f", "-")
-	must(t, err)
-	if r.Code != 0 {
-		t.Fatalf("kubectl apply: %s", r.Stderr)
-	}
+	must(t, w.Product.ListHostKey(t.Context(), Namespace, name, key))
 }
 
 // ProvableHost is a host whose shim knows where its kubelet keeps the key that it waits with, and whose own key is listed.
@@ -81,9 +59,7 @@ func (w *World) Joined(t testing.TB, name, reason string) *v1alpha1.HostRun {
 // Bearer is a client of whoever holds a token.
 func (w *World) Bearer(t testing.TB, value string) kubernetes.Interface {
 	t.Helper()
-	config := rest.AnonymousClientConfig(w.ControlPlane.RESTConfig())
-	config.BearerToken = value
-	c, err := kubernetes.NewForConfig(config)
+	c, err := product.Bearer(w.ControlPlane, value)
 	must(t, err)
 	return c
 }
@@ -127,29 +103,6 @@ func (w *World) NoTokens(t testing.TB) {
 		}
 		return len(w.Tokens(t)) == 0
 	})
-}
-
-// NewKubeletKey is a key as kubelet makes it.
-func NewKubeletKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	return key
-}
-
-// AskCertificate makes a kubelet's request for a client certificate.
-func AskCertificate(t testing.TB, c kubernetes.Interface, node string, key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
-	t.Helper()
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}}}, key)
-	must(t, err)
-	return c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "node-csr-"},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
-		},
-	}, metav1.CreateOptions{})
 }
 
 // Decided waits until somebody has decided about a request, and gives "Type Reason: message".

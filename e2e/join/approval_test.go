@@ -16,6 +16,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -24,7 +25,9 @@ const kubeletKey = "/root/kubelet-client.key.tmp"
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	return courier.NewKubeletKey(t)
+	key, err := product.NewKubeletKey()
+	must(t, err)
+	return key
 }
 
 // waitsWith puts a kubelet's pending key onto a host.
@@ -44,7 +47,7 @@ func (w *world) provable(t *testing.T, name string) *lab.Host {
 // asks makes the request of a kubelet of that name.
 func asks(t *testing.T, c kubernetes.Interface, node string, key *ecdsa.PrivateKey) string {
 	t.Helper()
-	csr, err := courier.AskCertificate(t, c, node, key)
+	csr, err := product.AskCertificate(t.Context(), c, node, key)
 	must(t, err)
 	return csr.Name
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
@@ -33,7 +34,7 @@ func (w *world) bearer(t *testing.T, value string) kubernetes.Interface {
 // request makes a kubelet's request for a client certificate.
 func request(t *testing.T, c kubernetes.Interface, node string) (*certificatesv1.CertificateSigningRequest, error) {
 	t.Helper()
-	return courier.AskCertificate(t, c, node, newKey(t))
+	return product.AskCertificate(t.Context(), c, node, newKey(t))
 }
 
 // refused waits until the API server knows a token no more.
