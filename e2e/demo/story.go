@@ -162,7 +162,7 @@ func (s *story) farewell(took time.Duration) {
 	fmt.Fprintf(s.out, `
 Played in %.0f s. It is all still running; go on with:
     cd %s && . ./env
-    kubectl get sshjoinprofiles,sshhosts,hostruns -A
+    kubectl get nodes,sshjoinprofiles,sshhosts,hostruns -A
     kubectl -n %s describe hostrun join-a
     hostwarrant verify signed.yaml --policy keys/trust-policy.yaml --root keys/root.pub --cluster %s
     kubectl edit sshjoinprofile %s        # change a byte of a script
