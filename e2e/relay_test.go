@@ -3,13 +3,10 @@
 package e2e
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -224,14 +221,7 @@ func (w *courierWorld) hostKnowsBetter(t *testing.T) {
 
 // migration: the cluster takes scripts without a warrant for a while, and only a host that says so runs them.
 func (w *courierWorld) migration(t *testing.T) {
-	file := filepath.Join(w.Keys, "trust-policy.yaml")
-	policy, err := os.ReadFile(file)
-	must(t, err)
-	policy = bytes.Replace(policy, []byte("    version: 1\n"), []byte("    version: 2\n"), 1)
-	policy = bytes.Replace(policy, []byte("requireWarrant: true"), []byte("requireWarrant: false"), 1)
-	must(t, os.WriteFile(file, policy, 0o600))
-	w.Command(t, "policy", "sign", "-i", file, "--key", filepath.Join(w.Keys, "root"), "--replace")
-	must(t, w.Product.ApplyPolicy(t.Context(), file))
+	w.ChangePolicy(t.Context(), t, map[string]string{"requireWarrant: true": "requireWarrant: false"})
 	w.AppliesInTime(t, w.Signed(t, "bare", "echo ran without a warrant\n"))
 	w.HostWith(t, "host-migrating", func(o *lab.HostOptions) { o.ShimConf = product.ShimConf("optional") })
 	w.Host(t, "host-done")

@@ -5,6 +5,7 @@ package courier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,13 +39,18 @@ type World struct {
 	Client       client.Client
 	Keys         string // directory of hostwarrant init
 	Login        testkit.Signer
+
+	version int // of the policy, less one
 }
 
 // New installs the product and returns when relay and webhook are ready. ctx bounds that.
 func New(ctx context.Context, t testing.TB, l *lab.Lab, cp *lab.ControlPlane) *World {
 	t.Helper()
 	w := &World{Lab: l, ControlPlane: cp, Client: newClient(t, cp), Keys: filepath.Join(l.StateDir(), "keys"), Login: testkit.NewSigner(t, "ed25519")}
-	w.Command(t, "init", w.Keys, "--cluster", ClusterID+"="+cp.RESTConfig().Host, "--namespace", Namespace)
+	authority, err := cp.CA()
+	must(t, err)
+	file := testkit.WriteFile(t, t.TempDir(), "ca.crt", authority)
+	w.Command(t, "init", w.Keys, "--cluster", ClusterID+"="+cp.RESTConfig().Host, "--cluster-ca", ClusterID+"="+file, "--namespace", Namespace)
 	roots, err := os.ReadFile(filepath.Join(w.Keys, "root.pub"))
 	must(t, err)
 	w.Product, err = product.Install(ctx, product.Options{
@@ -83,6 +89,25 @@ func (w *World) start(ctx context.Context, t testing.TB) {
 
 // PolicyFile is the signed TrustPolicy.
 func (w *World) PolicyFile() string { return filepath.Join(w.Keys, "trust-policy.yaml") }
+
+// ChangePolicy replaces texts of the policy, each of which must stand there, and puts its next version in force.
+func (w *World) ChangePolicy(ctx context.Context, t testing.TB, changes map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile(w.PolicyFile())
+	must(t, err)
+	policy := string(text)
+	w.version++
+	changes[fmt.Sprintf("    version: %d\n", w.version)] = fmt.Sprintf("    version: %d\n", w.version+1)
+	for old, changed := range changes {
+		if !strings.Contains(policy, old) {
+			t.Fatalf("the policy does not hold %q:\n%s", old, policy)
+		}
+		policy = strings.Replace(policy, old, changed, 1)
+	}
+	must(t, os.WriteFile(w.PolicyFile(), []byte(policy), 0o600))
+	w.Command(t, "policy", "sign", "-i", w.PolicyFile(), "--key", filepath.Join(w.Keys, "root"), "--replace")
+	must(t, w.Product.ApplyPolicy(ctx, w.PolicyFile()))
+}
 
 func newClient(t testing.TB, cp *lab.ControlPlane) client.Client {
 	t.Helper()

@@ -23,16 +23,17 @@ func (s *story) writeObjects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files := map[string]string{
-		"unsigned.yaml": unsigned, "template.yaml": template,
-		"hosts.yaml": hostYAML(s.hostA) + "---\n" + hostYAML(s.hostB),
+	var hosts []string
+	for _, host := range s.hosts() {
+		hosts = append(hosts, hostYAML(host))
 	}
+	files := map[string]string{"unsigned.yaml": unsigned, "template.yaml": template, "hosts.yaml": strings.Join(hosts, "---\n")}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o600); err != nil {
 			return err
 		}
 	}
-	for _, host := range []*lab.Host{s.hostA, s.hostB} {
+	for _, host := range s.hosts() {
 		key := filepath.Join(s.dir, "login-key")
 		pin := filepath.Join(s.dir, host.Name+".known-host")
 		if err := os.WriteFile(key, s.login.pem, 0o600); err != nil {

@@ -23,7 +23,10 @@ func (s *story) startCluster(ctx context.Context) (err error) {
 // stage starts the hosts, installs the product and starts its programs.
 func (s *story) stage(ctx context.Context) error {
 	began := time.Now()
-	fmt.Fprintln(s.out, "Starting two hosts with sshd and sudo, which require warrants, and hostwarrant ...")
+	fmt.Fprintln(s.out, "Starting hosts with sshd and sudo, which require warrants, and hostwarrant ...")
+	if s.cluster.External {
+		fmt.Fprintln(s.out, "No kubelet joins: a cluster of your own is not given a node that ends with the demonstration, nor need it reach a host in here.")
+	}
 	var err error
 	if s.login, err = newLoginKey(); err != nil {
 		return err
@@ -35,6 +38,9 @@ func (s *story) stage(ctx context.Context) error {
 		return err
 	}
 	if err := s.install(ctx); err != nil {
+		return err
+	}
+	if err := s.admitNodes(ctx); err != nil {
 		return err
 	}
 	if err := s.writeObjects(ctx); err != nil {
@@ -53,9 +59,9 @@ func (s *story) makeStranger(ctx context.Context) error {
 	return nil
 }
 
-// startHosts: host-a judges by the policy, host-b by somebody else's.
+// startHosts: host-a judges by the policy, host-b by somebody else's; host-c judges as host-a does and has kubelet.
 func (s *story) startHosts(ctx context.Context) error {
-	start := func(name, keys, cluster string) (*lab.Host, error) {
+	start := func(name, keys, cluster string, change func(*lab.HostOptions)) (*lab.Host, error) {
 		o, err := product.HostTrust{
 			Lab: s.lab, ControlPlane: s.cluster, ClusterID: cluster,
 			Policy: filepath.Join(s.dir, keys, "trust-policy.yaml"), Roots: filepath.Join(s.dir, keys, "root.pub"),
@@ -64,14 +70,28 @@ func (s *story) startHosts(ctx context.Context) error {
 			return nil, err
 		}
 		o.Name, o.RelayKey = name, s.login.signer.PublicKey()
+		change(&o)
 		return s.lab.StartHost(ctx, o)
 	}
+	asItIs := func(*lab.HostOptions) {}
 	var err error
-	if s.hostA, err = start("host-a", "keys", clusterID); err != nil {
+	if s.hostA, err = start("host-a", "keys", clusterID, asItIs); err != nil {
 		return err
 	}
-	s.hostB, err = start("host-b", "stranger", "elsewhere")
+	if s.hostB, err = start("host-b", "stranger", "elsewhere", asItIs); err != nil || s.cluster.External {
+		return err
+	}
+	s.hostC, err = start("host-c", "keys", clusterID, product.AsNode)
 	return err
+}
+
+// hosts are those that were started.
+func (s *story) hosts() []*lab.Host {
+	all := []*lab.Host{s.hostA, s.hostB}
+	if s.hostC != nil {
+		all = append(all, s.hostC)
+	}
+	return all
 }
 
 func (s *story) install(ctx context.Context) error {

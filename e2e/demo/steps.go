@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,13 @@ import (
 
 // steps are the story after the keys are made. They build on one another.
 func (s *story) steps() []step {
+	return slices.Concat(s.scriptSteps(), s.nodeSteps(), []step{
+		{title: "An object that is being deleted is still in use, and still guarded", want: "BytesChanged", fails: true, try: s.patchUnderDeletion},
+	})
+}
+
+// scriptSteps are about scripts: who may have one run, and where.
+func (s *story) scriptSteps() []step {
 	return []step{
 		{title: "An unsigned profile is refused where it is written", want: "Unsigned", fails: true, try: s.kubectl("apply", "-f", "unsigned.yaml")},
 		{title: "So is a template: what is signed must be what runs", want: "TemplateFound", fails: true, try: s.kubectl("apply", "-f", "template.yaml")},
@@ -30,7 +38,6 @@ func (s *story) steps() []step {
 		{title: "The older one, signed and in date, is sent straight to the host, and refused there", want: "exit 20:", fails: true, try: s.replay},
 		{title: "The newer one, sent with the address of another API server: refused too", want: "exit 3:", fails: true, try: s.foreignEndpoint},
 		{title: "A host that does not know the signer refuses it, whatever the cluster says", want: "shim exit 2", fails: true, try: s.unknownSigner},
-		{title: "An object that is being deleted is still in use, and still guarded", want: "BytesChanged", fails: true, try: s.patchUnderDeletion},
 	}
 }
 
@@ -54,7 +61,7 @@ func (s *story) signAndVerify(ctx context.Context) (answer, bool, error) {
 
 // join runs the phase through a HostRun and reads what it wrote on the host.
 func (s *story) join(ctx context.Context) (answer, bool, error) {
-	a, refused, err := s.run(ctx, "join-a", "host-a", "node-a")
+	a, refused, err := s.run(ctx, "join-a", "host-a", profile, "node-a")
 	if err != nil || refused {
 		return a, refused, err
 	}
@@ -68,37 +75,61 @@ func (s *story) join(ctx context.Context) (answer, bool, error) {
 
 // unknownSigner runs the phase on host-b, which trusts somebody else.
 func (s *story) unknownSigner(ctx context.Context) (answer, bool, error) {
-	return s.run(ctx, "join-b", "host-b", "node-b")
+	return s.run(ctx, "join-b", "host-b", profile, "node-b")
 }
 
 // run creates a HostRun and waits for its end.
-func (s *story) run(ctx context.Context, name, host, node string) (answer, bool, error) {
+func (s *story) run(ctx context.Context, name, host, profile, node string) (answer, bool, error) {
+	a, refused, err := s.ask(ctx, name, host, profile, node)
+	if err != nil || refused {
+		return a, refused, err
+	}
+	a.said, refused, err = s.end(ctx, name)
+	return a, refused, err
+}
+
+// ask creates a HostRun of phase join.
+func (s *story) ask(ctx context.Context, name, host, profile, node string) (answer, bool, error) {
 	object := fmt.Sprintf(`{apiVersion: hostwarrant.dev/v1alpha1, kind: HostRun, metadata: {name: %s, namespace: %s},
   spec: {hostRef: {name: %s}, profileRef: {name: %s}, phase: join, nodeName: %s}}
 `, name, namespace, host, profile, node)
 	if err := os.WriteFile(filepath.Join(s.dir, name+".yaml"), []byte(object), 0o600); err != nil {
 		return answer{}, false, err
 	}
-	a, refused, err := s.command(ctx, "kubectl", "apply", "--server-side", "-f", name+".yaml")
-	if err != nil || refused {
-		return a, refused, err
-	}
+	return s.command(ctx, "kubectl", "apply", "--server-side", "-f", name+".yaml")
+}
+
+// runLimit bounds a run: a kubelet that joins on a busy machine takes a minute.
+const runLimit = 4 * time.Minute
+
+// end waits for the end of a HostRun and says how it ended.
+func (s *story) end(ctx context.Context, name string) (said string, failed bool, err error) {
 	const jsonpath = `{range .status.conditions[?(@.type=="Succeeded")]}{.status} {.reason}: {.message}{end} (shim exit {.status.shimExitCode}{range .status.scriptExitCode}, script exit {@}{end})`
-	limit, cancel := context.WithTimeout(ctx, 60*time.Second)
+	var got answer
+	err = until(ctx, runLimit, func() (bool, error) {
+		got, _, err = s.command(ctx, "kubectl", "-n", namespace, "get", "hostrun", name, "-o", "jsonpath="+jsonpath)
+		return strings.HasPrefix(got.said, "True") || strings.HasPrefix(got.said, "False"), err
+	})
+	if err != nil {
+		return "", false, fmt.Errorf("waiting for HostRun %s: %w; last: %s", name, err, got.said)
+	}
+	return "HostRun/" + name + ": Succeeded=" + got.said, strings.HasPrefix(got.said, "False"), nil
+}
+
+// until polls until something is done, for a limit at most.
+func until(ctx context.Context, limit time.Duration, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
 	for {
-		got, _, err := s.command(limit, "kubectl", "-n", namespace, "get", "hostrun", name, "-o", "jsonpath="+jsonpath)
-		if err != nil {
-			return a, false, fmt.Errorf("waiting for HostRun %s: %w; last: %s", name, err, got.said)
-		}
-		if final := strings.HasPrefix(got.said, "True") || strings.HasPrefix(got.said, "False"); final {
-			a.said = "HostRun/" + name + ": Succeeded=" + got.said
-			return a, strings.HasPrefix(got.said, "False"), nil
+		if ok, err := done(); ok || err != nil {
+			return err
 		}
 		select {
-		case <-limit.Done():
-			return a, false, fmt.Errorf("waiting for HostRun %s: %w; last: %s", name, limit.Err(), got.said)
-		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
 		}
 	}
 }
@@ -130,7 +161,7 @@ func (s *story) signNewer(ctx context.Context) (_ answer, refused bool, err erro
 
 // joinNewer runs it, and reads what the host remembers.
 func (s *story) joinNewer(ctx context.Context) (answer, bool, error) {
-	a, refused, err := s.run(ctx, "join-a-again", "host-a", "node-a")
+	a, refused, err := s.run(ctx, "join-a-again", "host-a", profile, "node-a")
 	if err != nil || refused {
 		return a, refused, err
 	}

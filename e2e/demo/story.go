@@ -33,6 +33,7 @@ type story struct {
 	login   *loginKey
 	hostA   *lab.Host
 	hostB   *lab.Host
+	hostC   *lab.Host         // becomes a node; nil in a cluster of the user's own
 	older   envelope.Envelope // join of the first version, as it went to host-a
 	dir     string
 	out     io.Writer
@@ -61,8 +62,11 @@ func (s *story) play(ctx context.Context) error {
 	if err := s.startCluster(ctx); err != nil {
 		return err
 	}
-	cluster := clusterID + "=" + s.cluster.RESTConfig().Host
-	first := step{title: "Make keys and a signed trust policy, offline", want: "trust-policy.yaml", try: s.hostwarrant("init", "keys", "--cluster", cluster, "--namespace", namespace)}
+	init, err := s.initArgs()
+	if err != nil {
+		return err
+	}
+	first := step{title: "Make keys and a signed trust policy, offline", want: "trust-policy.yaml", try: s.hostwarrant(init...)}
 	if err := s.tell(ctx, first); err != nil {
 		return err
 	}
@@ -78,6 +82,16 @@ func (s *story) play(ctx context.Context) error {
 		return err
 	}
 	return s.writeEnv()
+}
+
+// initArgs are those of "hostwarrant init", whose policy pins the cluster: its URL, and its CA where there is one.
+func (s *story) initArgs() ([]string, error) {
+	args := []string{"init", "keys", "--cluster", clusterID + "=" + s.cluster.RESTConfig().Host, "--namespace", namespace}
+	ca, err := s.cluster.CA()
+	if err != nil || len(ca) == 0 {
+		return args, err
+	}
+	return append(args, "--cluster-ca", clusterID+"=ca.crt"), os.WriteFile(filepath.Join(s.dir, "ca.crt"), ca, 0o600)
 }
 
 // tell plays a step, prints it, and fails when the answer is not the one the story needs.
@@ -148,7 +162,7 @@ func (s *story) farewell(took time.Duration) {
 	fmt.Fprintf(s.out, `
 Played in %.0f s. It is all still running; go on with:
     cd %s && . ./env
-    kubectl get sshjoinprofiles,sshhosts,hostruns -A
+    kubectl get nodes,sshjoinprofiles,sshhosts,hostruns -A
     kubectl -n %s describe hostrun join-a
     hostwarrant verify signed.yaml --policy keys/trust-policy.yaml --root keys/root.pub --cluster %s
     kubectl edit sshjoinprofile %s        # change a byte of a script

@@ -5,8 +5,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +20,28 @@ var shared lab.Shared
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// TestStory plays the demonstration, whose steps fail on any answer but theirs, and shows it.
+// TestStory plays the demonstration, whose steps fail on any answer but theirs, and shows it. Nothing of it is left when it
+// is taken down, as by another process, with its kubelet running.
 func TestStory(t *testing.T) {
-	playIn(t, newLab(t))
+	l := newLab(t)
+	s := playIn(t, l)
+	kubelet := s.hostC.Must(t, "cat /run/kubelet.pid /run/containerd.pid")
+	netns := lab.NetNS(t, s.hostC.PID())
+	if up := lab.InNetNS(t, netns); len(up) < 4 || len(lab.Cgroups(t, l.ID())) == 0 { // sshd, kubelet, containerd and the host's first
+		t.Errorf("kubelet and containerd are %q, the host's processes %q", kubelet, up)
+	}
+	if err := errors.Join(l.Detach(), lab.Down(l.StateDir())); err != nil {
+		t.Fatal(err)
+	}
+	if left := slices.Concat(lab.InNetNS(t, netns), lab.Cgroups(t, l.ID())); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	if _, err := os.Stat(l.StateDir()); !os.IsNotExist(err) {
+		t.Errorf("the state directory: %v", err)
+	}
+	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), l.StateDir()) {
+		t.Errorf("mounts (%v): %s", err, mounts)
+	}
 }
 
 // TestStoryInAClusterOfOnesOwn plays it in a cluster that another lab started.
@@ -34,6 +55,9 @@ func TestStoryInAClusterOfOnesOwn(t *testing.T) {
 	s := playIn(t, newLab(t))
 	if !s.cluster.External {
 		t.Error("the story has started a control plane of its own")
+	}
+	if s.hostC != nil || s.nodeSteps() != nil {
+		t.Error("it had a kubelet join somebody else's cluster")
 	}
 }
 

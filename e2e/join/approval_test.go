@@ -4,16 +4,11 @@ package join
 
 import (
 	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"strings"
 	"testing"
 
-	"golang.org/x/crypto/ssh"
-	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -21,6 +16,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
@@ -29,7 +25,7 @@ const kubeletKey = "/root/kubelet-client.key.tmp"
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := product.NewKubeletKey()
 	must(t, err)
 	return key
 }
@@ -45,45 +41,21 @@ func waitsWith(t *testing.T, h *lab.Host, key *ecdsa.PrivateKey) {
 // provable is a host whose shim knows its kubelet's key, and whose own key is listed.
 func (w *world) provable(t *testing.T, name string) *lab.Host {
 	t.Helper()
-	h := w.Host(t, name)
-	text, err := h.ReadFile("/etc/kpssh/shim.conf")
-	must(t, err)
-	must(t, h.WriteFile("/etc/kpssh/shim.conf", append(text, "kubelet-key="+kubeletKey+"\n"...), 0o644))
-	w.Apply(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hostwarrant-host-keys, namespace: hostwarrant-system}\ndata:\n  "+
-		pool+"."+name+": "+strings.TrimSpace(string(ssh.MarshalAuthorizedKey(h.HostKey)))+"\n")
-	return h
+	return w.ProvableHost(t, name, kubeletKey)
 }
 
 // asks makes the request of a kubelet of that name.
 func asks(t *testing.T, c kubernetes.Interface, node string, key *ecdsa.PrivateKey) string {
 	t.Helper()
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}}}, key)
-	must(t, err)
-	csr, err := c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "node-csr-"},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
-		},
-	}, metav1.CreateOptions{})
+	csr, err := product.AskCertificate(t.Context(), c, node, key)
 	must(t, err)
 	return csr.Name
 }
 
-// decided waits until somebody has decided about a request, and gives "Type reason: message".
+// decided waits until somebody has decided about a request, and gives "Type Reason: message".
 func (w *world) decided(t *testing.T, name string) string {
 	t.Helper()
-	said := ""
-	testkit.Eventually(t, stepLimit, "a word on "+name, func() bool {
-		csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
-		must(t, err)
-		for _, c := range csr.Status.Conditions {
-			said = string(c.Type) + " " + c.Reason + ": " + c.Message
-		}
-		return said != ""
-	})
-	return said
+	return w.Decided(t, name)
 }
 
 // issued waits for the certificate of a request.
@@ -213,7 +185,7 @@ func (w *world) pinnedAlone(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey) {
 	w.join(t, "pinned", "host-a", "pool-1")
 	value := w.running(t, "pinned", h)
 	listed := testkit.NewSigner(t, "ed25519")
-	w.kubectl(t, "-n", "hostwarrant-system", "patch", "configmap", "hostwarrant-host-keys", "--type=merge", "-p", `{"data":{"`+pool+`.host-a":"`+listed.Line+`"}}`)
+	w.ListHostKey(t, "host-a", listed.PublicKey())
 	name := asks(t, w.bearer(t, value), "pool-1", own)
 	testkit.Eventually(t, stepLimit, "the relay to see that its pin is disputed", func() bool {
 		return strings.Contains(w.Programs.Relay.Tail(50), "which is none of the host's keys")
@@ -224,6 +196,5 @@ func (w *world) pinnedAlone(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey) {
 		t.Errorf("the request is %+v", csr.Status.Conditions)
 	}
 	w.finish(t, h, "pinned", value)
-	w.kubectl(t, "-n", "hostwarrant-system", "patch", "configmap", "hostwarrant-host-keys", "--type=merge", "-p",
-		`{"data":{"`+pool+`.host-a":"`+strings.TrimSpace(string(ssh.MarshalAuthorizedKey(h.HostKey)))+`"}}`)
+	w.ListHostKey(t, "host-a", h.HostKey)
 }

@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
@@ -50,7 +47,7 @@ func newWorld(t *testing.T, flags ...string) *world {
 	cp, err := l.StartControlPlane(ctx, lab.ControlPlaneOptions{})
 	must(t, err)
 	w := &world{World: courier.New(ctx, t, l, cp), flags: flags}
-	w.Apply(t, nodeBootstrapper)
+	w.BindBootstrappers(t)
 	w.Profile(t, profile, waiting, takesToken)
 	w.startMinter(t)
 	t.Cleanup(func() {
@@ -61,20 +58,10 @@ func newWorld(t *testing.T, flags ...string) *world {
 	return w
 }
 
-// nodeBootstrapper is what docs/operations/join.md has bound.
-const nodeBootstrapper = `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: hostwarrant-node-bootstrapper}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:node-bootstrapper"}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:bootstrappers:hostwarrant"}]
-`
-
 func (w *world) startMinter(t *testing.T) {
 	t.Helper()
-	var err error
-	w.minter, err = w.Product.StartMinterAs(t.Context(), "hostwarrant-minter", w.flags...)
-	must(t, err)
-	must(t, w.minter.Wait(t.Context(), "/readyz"))
+	w.StartMinter(t, w.flags...)
+	w.minter = w.Programs.Minter
 }
 
 // join asks for a join of a host under a name.
@@ -86,9 +73,7 @@ func (w *world) join(t *testing.T, name, host, node string) {
 // joined waits until the minter has said that of a run.
 func (w *world) joined(t *testing.T, name, reason string) *v1alpha1.HostRun {
 	t.Helper()
-	return w.Until(t, name, stepLimit, func(r *v1alpha1.HostRun) bool {
-		return courier.ConditionOf(r, v1alpha1.ConditionJoined).Reason == reason
-	})
+	return w.Joined(t, name, reason)
 }
 
 // running waits until the script of a run waits on its host, and gives its token.
@@ -124,32 +109,13 @@ func ran(t *testing.T, h *lab.Host) int {
 // tokens are the Secrets of tokens of ours that are there, in kube-system and in the pool.
 func (w *world) tokens(t *testing.T) []string {
 	t.Helper()
-	var found []string
-	for _, ns := range []string{metav1.NamespaceSystem, pool} {
-		all, err := w.ControlPlane.Client().CoreV1().Secrets(ns).List(t.Context(), metav1.ListOptions{})
-		must(t, err)
-		for _, s := range all.Items {
-			if s.Type == corev1.SecretTypeBootstrapToken || token.IsHandover(s.Name) {
-				found = append(found, s.Namespace+"/"+s.Name)
-			}
-		}
-	}
-	return found
+	return w.Tokens(t)
 }
 
 // nothingLeft waits until no token is left, nor anything that holds a run.
 func (w *world) nothingLeft(t *testing.T) {
 	t.Helper()
-	testkit.Eventually(t, stepLimit, "no token to be left", func() bool {
-		var runs v1alpha1.HostRunList
-		must(t, w.Client.List(t.Context(), &runs))
-		for _, r := range runs.Items {
-			if len(r.Finalizers) > 0 {
-				return false
-			}
-		}
-		return len(w.tokens(t)) == 0
-	})
+	w.NoTokens(t)
 }
 
 // remove deletes runs, and waits until they are gone.
@@ -162,12 +128,7 @@ func (w *world) remove(t *testing.T, names ...string) {
 // kubectl must succeed.
 func (w *world) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	r, err := w.ControlPlane.Kubectl(t.Context(), nil, args...)
-	must(t, err)
-	if r.Code != 0 {
-		t.Fatalf("kubectl %s: exit %d: %s", strings.Join(args, " "), r.Code, r.Stderr)
-	}
-	return r.Stdout
+	return w.Kubectl(t, args...)
 }
 
 func must(t testing.TB, err error) {

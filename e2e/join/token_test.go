@@ -4,12 +4,6 @@ package join
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,11 +16,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
 	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
@@ -34,37 +28,19 @@ import (
 // bearer is a client of whoever holds a token.
 func (w *world) bearer(t *testing.T, value string) kubernetes.Interface {
 	t.Helper()
-	config := rest.AnonymousClientConfig(w.ControlPlane.RESTConfig())
-	config.BearerToken = value
-	c, err := kubernetes.NewForConfig(config)
-	must(t, err)
-	return c
+	return w.Bearer(t, value)
 }
 
 // request makes a kubelet's request for a client certificate.
 func request(t *testing.T, c kubernetes.Interface, node string) (*certificatesv1.CertificateSigningRequest, error) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}}}, key)
-	must(t, err)
-	return c.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "node-csr-"},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
-		},
-	}, metav1.CreateOptions{})
+	return product.AskCertificate(t.Context(), c, node, newKey(t))
 }
 
 // refused waits until the API server knows a token no more.
 func (w *world) refused(t *testing.T, value string) {
 	t.Helper()
-	testkit.Eventually(t, stepLimit, "the token to be worth nothing", func() bool {
-		_, err := w.bearer(t, value).Discovery().ServerVersion()
-		return apierrors.IsUnauthorized(err)
-	})
+	w.Worthless(t, value)
 }
 
 func (w *world) registers(t *testing.T, node, providerID string) {

@@ -48,7 +48,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if _, err := l.SilentHost(); err != nil {
 		t.Fatal(err)
 	}
-	ns := netnsOf(t, h.PID())
+	ns := lab.NetNS(t, h.PID())
 	if up := look(t, l.ID(), l.StateDir(), ns); len(up.Links) != 2 || len(up.Procs) < 2 || len(up.NetNS) < 2 || len(up.Dir) != 1 || len(up.Mounts) != 0 {
 		t.Errorf("while it is up: links %q, processes %q, in its namespace %q, mounts %q", up.Links, up.Procs, up.NetNS, up.Mounts)
 	}
@@ -96,7 +96,7 @@ func startChild(t *testing.T, dir string, env ...string) (cmd *exec.Cmd, id stri
 	if _, serr := fmt.Sscanf(line, "up %s %d\n", &id, &pid); serr != nil {
 		t.Fatalf("the child says %q: %v", line, errors.Join(err, serr))
 	}
-	return cmd, id, netnsOf(t, pid)
+	return cmd, id, lab.NetNS(t, pid)
 }
 
 func kill(t *testing.T, cmd *exec.Cmd) {
@@ -116,7 +116,7 @@ func TestKilledParentLeavesNothing(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")
 			before := etc(t)
 			cmd, id, ns := startChild(t, dir)
-			if len(cgroupDirs(t, id)) == 0 {
+			if len(lab.Cgroups(t, id)) == 0 {
 				t.Error("its host has no cgroups")
 			}
 			if removed {

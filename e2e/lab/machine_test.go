@@ -5,7 +5,6 @@ package lab_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostwarrant/hostwarrant/e2e/lab"
 )
 
 // machine is what a lab must leave as it found it. Other labs may run on the machine meanwhile, so links, mounts,
@@ -26,7 +27,7 @@ func look(t *testing.T, id, stateDir string, netns ...string) machine {
 	t.Helper()
 	return machine{
 		Etc: etc(t), Links: links(t, id), Mounts: mounts(t, stateDir), Procs: procs(t, id),
-		NetNS: inNetNS(t, netns), Dir: exists(stateDir), Cgroups: cgroupDirs(t, id),
+		NetNS: lab.InNetNS(t, netns...), Dir: exists(stateDir), Cgroups: lab.Cgroups(t, id),
 	}
 }
 
@@ -67,25 +68,6 @@ func links(t *testing.T, id string) []string {
 	return found
 }
 
-// cgroupDirs are those of the lab's hosts, wherever below the machine's.
-func cgroupDirs(t *testing.T, id string) []string {
-	t.Helper()
-	var found []string
-	err := filepath.WalkDir("/sys/fs/cgroup", func(p string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it went while we looked
-		}
-		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "hw"+id[:8]) {
-			found = append(found, p)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
 func mounts(t *testing.T, dir string) []string {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
@@ -111,36 +93,6 @@ func procs(t *testing.T, id string) []string {
 	for _, f := range files {
 		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte("HOSTWARRANT_LAB="+id)) {
 			found = append(found, f)
-		}
-	}
-	return found
-}
-
-func netnsOf(t *testing.T, pid int) string {
-	t.Helper()
-	ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ns
-}
-
-func inNetNS(t *testing.T, namespaces []string) []string {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, f := range files {
-		ns, err := os.Readlink(f)
-		if err != nil {
-			continue
-		}
-		for _, want := range namespaces {
-			if ns == want {
-				found = append(found, f)
-			}
 		}
 	}
 	return found

@@ -25,7 +25,7 @@ func TestAHostThatCanBeANode(t *testing.T) {
 		}
 	}
 	h.Must(t, "for d in /sys/fs/cgroup/*/tasks /sys/fs/cgroup/cgroup.procs; do [ ! -e $d ] || mkdir ${d%/*}/made; done")
-	made := cgroupDirs(t, l.ID())
+	made := lab.Cgroups(t, l.ID())
 	for _, dir := range made {
 		if _, err := os.Stat(filepath.Join(dir, "made")); err != nil {
 			t.Errorf("what the host made is not below its directory: %v", err)
@@ -45,7 +45,7 @@ func TestAHostThatCanBeANode(t *testing.T) {
 	if err := h.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if left := cgroupDirs(t, l.ID()); len(left) > 0 {
+	if left := lab.Cgroups(t, l.ID()); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

@@ -3,39 +3,40 @@
 package node
 
 import (
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/pem"
+	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
-	"github.com/hostwarrant/hostwarrant/internal/envelope"
-	"github.com/hostwarrant/hostwarrant/relay/delivery"
-	"github.com/hostwarrant/hostwarrant/relay/transport"
+	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/testkit"
 )
 
-// signingDuration is the life of the certificates that kubelets get. They ask for the next when 70 to 90 of a hundred
-// parts of it are over (jitteryDuration in client-go's util/certificate), so the test waits for two minutes, and a busy
-// machine has 15 seconds to answer.
+// signingDuration is how long the certificates that kubelets get are good for. They begin five minutes earlier, and kubelet
+// asks for the next when 70 to 90 of a hundred parts of all that are over (jitteryDuration in client-go's util/certificate):
+// 15 to 105 seconds after it got one, which leaves a busy machine 45.
 const signingDuration = 150 * time.Second
 
-// limit bounds each step on a busy machine.
-const limit = 2 * time.Minute
+const (
+	// limit bounds each step on a busy machine, runLimit a run: the join script's own is 240 s.
+	limit    = 2 * time.Minute
+	runLimit = 6 * time.Minute
+
+	profile = "join-example" // of examples/join
+)
 
 var shared lab.Shared
 
@@ -44,30 +45,50 @@ func TestMain(m *testing.M) {
 	os.Exit(shared.Main(m))
 }
 
+// world is the product with a minter and the profile of examples/join, in a cluster as docs/operations/nodes.md wants it.
 type world struct {
-	cp      *lab.ControlPlane
-	client  kubernetes.Interface
-	keys    string
-	scripts string
-	login   testkit.Signer
+	*courier.World
+	client kubernetes.Interface
+	hostCA testkit.Signer // of the namespace, in the policy
 }
 
+var (
+	installOnce sync.Once
+	installed   *world
+)
+
+// newWorld returns the one installation of the package.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{cp: shared.ControlPlane(t), keys: filepath.Join(t.TempDir(), "keys"), scripts: t.TempDir(), login: testkit.NewSigner(t, "ed25519")}
-	w.client = w.cp.Client()
-	w.command(t, "init", w.keys, "--cluster", "lab="+w.cp.RESTConfig().Host)
-	must(t, os.CopyFS(w.scripts, os.DirFS(filepath.Join(shared.Lab(t).Root(), "examples", "join"))))
-	w.command(t, "sign", w.scripts, "--key", filepath.Join(w.keys, "signer"), "--serial", "1", "--target", "class "+product.HostClass)
-	for _, binding := range [][3]string{
-		{"hostwarrant-bootstrap", "system:node-bootstrapper", "system:bootstrappers:hostwarrant"},
-		{"node-renewal", "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", "system:nodes"},
-	} {
-		if r := w.kubectl(t, "create", "clusterrolebinding", binding[0], "--clusterrole="+binding[1], "--group="+binding[2]); r.Code != 0 {
-			t.Fatal(r.Stderr)
-		}
+	cp := shared.ControlPlane(t)
+	installOnce.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		w := &world{World: courier.New(ctx, t, shared.Lab(t), cp), client: cp.Client(), hostCA: testkit.NewSigner(t, "ed25519")}
+		w.ChangePolicy(ctx, t, map[string]string{`nodeNames: ["*"]`: `nodeNames: ["pool-*"], hostCA: "` + w.hostCA.Line + `"`})
+		w.BindBootstrappers(t)
+		must(t, w.Product.BindRenewals(ctx))
+		w.StartMinter(t)
+		w.example(t)
+		installed = w
+	})
+	if installed == nil {
+		t.Fatal("the product is not installed; see the first test that failed")
 	}
-	return w
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the minter's log:\n%s\nthe relay's log:\n%s", installed.Programs.Minter.Tail(30), installed.Programs.Relay.Tail(30))
+		}
+	})
+	return installed
+}
+
+// example signs and applies examples/join.
+func (w *world) example(t *testing.T) {
+	t.Helper()
+	scripts := t.TempDir()
+	must(t, os.CopyFS(scripts, os.DirFS(filepath.Join(w.Lab.Root(), "examples", "join"))))
+	w.AppliesInTime(t, w.Command(t, "sign", scripts, "--key", filepath.Join(w.Keys, "signer"), "--serial", "1", "--target", "class "+product.HostClass))
 }
 
 func must(t testing.TB, err error) {
@@ -77,130 +98,118 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func (w *world) command(t *testing.T, args ...string) string {
+// listed is a host that can become a node, whose key the administrator has listed.
+func (w *world) listed(t *testing.T, name string) *lab.Host {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(shared.Lab(t).Root(), "bin", "hostwarrant"), args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("hostwarrant %s: %v: %s", strings.Join(args, " "), err, out)
+	h := w.HostWith(t, name, product.AsNode)
+	w.ListHostKey(t, name, h.HostKey)
+	return h
+}
+
+// certified is one that the namespace's CA knows, and no list.
+func (w *world) certified(t *testing.T, name string) *lab.Host {
+	t.Helper()
+	h := w.HostWith(t, name, product.AsNode)
+	c := testkit.Certify(t, w.hostCA, h.HostKey, []string{h.Addr.String()}, func(c *ssh.Certificate) {
+		c.CertType, c.Permissions = ssh.HostCert, ssh.Permissions{}
+		c.ValidAfter, c.ValidBefore = uint64(time.Now().Add(-time.Hour).Unix()), uint64(time.Now().Add(time.Hour).Unix())
+	})
+	must(t, h.WriteFile("/etc/ssh/ssh_host_ed25519_key-cert.pub", ssh.MarshalAuthorizedKey(c), 0o644))
+	return h
+}
+
+// ask makes the HostRun of a phase.
+func (w *world) ask(t *testing.T, name string, h *lab.Host, phase v1alpha1.HostRunPhase, node string) {
+	t.Helper()
+	w.Run(t, name, h.Name, profile, func(r *v1alpha1.HostRun) {
+		r.Spec.Phase, r.Spec.NodeName = phase, node
+		if node != "" {
+			r.Spec.Vars = map[string]v1alpha1.HostRunVar{"nodeLabels": "pool=a"}
+		}
+	})
+}
+
+// ended waits for the end of a run, and wants its reason, its script's exit code, and what it said.
+func (w *world) ended(t *testing.T, name, reason string, exit int32, said string) *v1alpha1.HostRun {
+	t.Helper()
+	r := w.Until(t, name, runLimit, courier.IsOver)
+	c := courier.ConditionOf(r, v1alpha1.ConditionSucceeded)
+	if c.Reason != reason || courier.Value(r.Status.ScriptExitCode) != exit || !strings.Contains(r.Status.TranscriptTail, said) {
+		t.Fatalf("the run %s ended %s (%s), script %d; want %s, %d and %q: %s", name, c.Reason, c.Message, courier.Value(r.Status.ScriptExitCode), reason, exit, said, r.Status.TranscriptTail)
 	}
-	return string(out)
-}
-
-func (w *world) host(t *testing.T, name string) *lab.Host {
-	t.Helper()
-	o, err := product.HostTrust{
-		Lab: shared.Lab(t), ControlPlane: w.cp, ClusterID: "lab",
-		Policy: filepath.Join(w.keys, "trust-policy.yaml"), Roots: filepath.Join(w.keys, "root.pub"),
-	}.HostOptions(t.Context())
-	must(t, err)
-	o.Name, o.RelayKey, o.Node = name, w.login.PublicKey(), true
-	o.ShimConf += "kubelet-key=/var/lib/kubelet/pki/kubelet-client.key.tmp\n"
-	return shared.Host(t, o)
-}
-
-func (w *world) token(t *testing.T, id string) string {
-	t.Helper()
-	const secret = "0123456789abcdef"
-	_, err := w.client.CoreV1().Secrets("kube-system").Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + id}, Type: corev1.SecretTypeBootstrapToken,
-		StringData: map[string]string{
-			"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true",
-			"auth-extra-groups": "system:bootstrappers:hostwarrant", "expiration": time.Now().Add(10 * time.Minute).UTC().Format(time.RFC3339),
-		},
-	}, metav1.CreateOptions{})
-	must(t, err)
-	return id + "." + secret
-}
-
-// order is a phase for a host to run.
-func (w *world) order(t *testing.T, h *lab.Host, phase envelope.Phase, params map[string]string) delivery.Order {
-	t.Helper()
-	script, err := os.ReadFile(filepath.Join(w.scripts, string(phase)+".sh"))
-	must(t, err)
-	sig, err := os.ReadFile(filepath.Join(w.scripts, string(phase)+".sh.sig"))
-	must(t, err)
-	encoded, err := envelope.EncodeParams(params)
-	must(t, err)
-	id, err := envelope.NewRunID(rand.Reader)
-	must(t, err)
-	limits := transport.DefaultLimits()
-	limits.Run = 5 * time.Minute
-	return delivery.Order{
-		Target: h.Target(t, w.login.PEM), Limits: limits,
-		Envelope: envelope.Envelope{Phase: phase, Params: encoded, Sig: sig, Script: script, RunID: id},
-	}
-}
-
-// run has the host run a phase.
-func (w *world) run(t *testing.T, h *lab.Host, phase envelope.Phase, params map[string]string) delivery.Report {
-	t.Helper()
-	r, err := delivery.Deliver(t.Context(), w.order(t, h, phase, params), func() error { return nil })
-	must(t, err)
 	return r
 }
 
-func (w *world) joinParams(t *testing.T, h *lab.Host, node, token string) map[string]string {
+// handedOver waits until a run has its token, and reads it as an administrator could, or whoever has broken in at one.
+func (w *world) handedOver(t *testing.T, name string) string {
 	t.Helper()
-	ca, err := w.cp.CA()
-	must(t, err)
-	return map[string]string{
-		"KPSSH_CLUSTER_ENDPOINT": w.cp.RESTConfig().Host, "KPSSH_CLUSTER_CA_B64": base64.StdEncoding.EncodeToString(ca),
-		"KPSSH_BOOTSTRAP_TOKEN": token, "KPSSH_NODE_NAME": node, "KPSSH_PROVIDER_ID": "kpssh://pool/" + h.Name,
-		"KPSSH_HOST_ADDRESS": h.Addr.String(), "KPSSH_NODE_ADDRESS": h.Addr.String(), "KPSSH_VAR_nodeLabels": "pool=a",
-	}
-}
-
-// pending waits for the request of a token's holder.
-func (w *world) pending(t *testing.T, tokenID string) *certificatesv1.CertificateSigningRequest {
-	t.Helper()
-	var found *certificatesv1.CertificateSigningRequest
-	testkit.Eventually(t, limit, "a certificate request by "+tokenID, func() bool {
-		for _, c := range w.requests(t) {
-			if c.Spec.Username == "system:bootstrap:"+tokenID && len(c.Status.Conditions) == 0 {
-				found = &c
-			}
+	secret := token.HandoverName(w.Read(t, name).UID)
+	var value string
+	testkit.Eventually(t, limit, "the token of "+name, func() bool {
+		s, err := w.client.CoreV1().Secrets(courier.Namespace).Get(t.Context(), secret, metav1.GetOptions{})
+		if err == nil {
+			value = string(s.Data["token"])
 		}
-		return found != nil
+		return err == nil
 	})
-	return found
+	return value
 }
 
-// approve stands in for the approver.
-func (w *world) approve(t *testing.T, h *lab.Host, tokenID string) {
+// joined has a host join by a run of that name, and wants all that is to be seen of it.
+func (w *world) joined(t *testing.T, name string, h *lab.Host, node string) *corev1.Node {
 	t.Helper()
-	c := w.pending(t, tokenID)
-	w.proves(t, h, c)
-	c.Status.Conditions = append(c.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test", LastUpdateTime: metav1.Now(),
-	})
-	_, err := w.client.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), c.Name, c, metav1.UpdateOptions{})
-	must(t, err)
+	w.ask(t, name, h, v1alpha1.HostRunJoin, node)
+	value := w.handedOver(t, name)
+	r := w.ended(t, name, "Succeeded", 0, h.Name+" is the node "+node+"\n")
+	if c := courier.ConditionOf(r, v1alpha1.ConditionJoined); c.Status != metav1.ConditionTrue || c.Reason != "Approved" {
+		t.Errorf("the run %s has Joined=%s %s: %s", name, c.Status, c.Reason, c.Message)
+	}
+	w.approvedByProof(t, r)
+	n := w.ready(t, node)
+	w.Worthless(t, value)
+	w.NoTokens(t)
+	id, secret, _ := strings.Cut(value, ".")
+	if left := h.Must(t, "grep -ls '"+id[:5]+"["+id[5:]+"]' /proc/[0-9]*/environ /proc/[0-9]*/cmdline || :"); left != "" {
+		t.Errorf("the token is still in %s", left)
+	}
+	if left := h.Must(t, findSecret(secret)); left != "" {
+		t.Errorf("the token is still in %s", left)
+	}
+	return n
 }
 
-// proves wants the host's proof to name the key of the request.
-func (w *world) proves(t *testing.T, h *lab.Host, c *certificatesv1.CertificateSigningRequest) {
+// findSecret names the files of a host that hold a token.
+func findSecret(secret string) string {
+	return "grep -rlsF --devices=skip " + secret + " /etc /root /run /tmp /var/lib/kubelet /var/lib/containerd /var/lib/hostwarrant /var/log || :"
+}
+
+// approvedByProof wants the request of a run's token approved by the approver, for the key that the host proved.
+func (w *world) approvedByProof(t *testing.T, r *v1alpha1.HostRun) {
 	t.Helper()
-	params, err := envelope.EncodeParams(map[string]string{"KPSSH_NONCE": strings.Repeat("0a", 32), "KPSSH_RUN_UID": "3f1f5b0e-6d1c-4c53-9d5e-0b8f6a1c2d3e"})
-	must(t, err)
-	text, err := envelope.Envelope{Phase: envelope.PhaseProve, Params: params}.Encode()
-	must(t, err)
-	var out, errs strings.Builder
-	code, err := transport.Run(t.Context(), h.Target(t, w.login.PEM), lab.RelayLimits(), text, &out, &errs, func() error { return nil })
-	must(t, err)
-	if want := "\nkubelet-key " + requestKey(t, c) + "\n"; code != 0 || !strings.Contains(out.String(), want) {
-		t.Fatalf("the host proves (exit %d) %s%s, want%s", code, out.String(), errs.String(), want)
+	own := w.requestsBy(t, token.UserPrefix+r.Status.TokenID)
+	if len(own) != 1 || len(own[0].Status.Conditions) != 1 {
+		t.Fatalf("the token of %s asked for %d certificates: %+v", r.Name, len(own), own)
+	}
+	c := own[0].Status.Conditions[0]
+	_, key, _ := strings.Cut(c.Message, "proved that ")
+	key, _, _ = strings.Cut(key, " ")
+	if c.Type != certificatesv1.CertificateApproved || c.Reason != "HostwarrantApproved" || r.Status.Proof == nil || !strings.Contains(r.Status.Proof.Text, "\nkubelet-key "+key+"\n") {
+		t.Errorf("the request %s is %s %s: %s; the proof is %+v", own[0].Name, c.Type, c.Reason, c.Message, r.Status.Proof)
 	}
 }
 
-// requestKey is the fingerprint of the key in a request.
-func requestKey(t *testing.T, c *certificatesv1.CertificateSigningRequest) string {
+// requestsBy are the certificate requests of a user.
+func (w *world) requestsBy(t *testing.T, user string) []certificatesv1.CertificateSigningRequest {
 	t.Helper()
-	block, _ := pem.Decode(c.Spec.Request)
-	request, err := x509.ParseCertificateRequest(block.Bytes)
+	all, err := w.client.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
 	must(t, err)
-	key, err := ssh.NewPublicKey(request.PublicKey)
-	must(t, err)
-	return ssh.FingerprintSHA256(key)
+	var own []certificatesv1.CertificateSigningRequest
+	for _, c := range all.Items {
+		if c.Spec.Username == user {
+			own = append(own, c)
+		}
+	}
+	return own
 }
 
 func (w *world) ready(t *testing.T, name string) *corev1.Node {
@@ -219,31 +228,4 @@ func (w *world) ready(t *testing.T, name string) *corev1.Node {
 		return false
 	})
 	return node
-}
-
-// node is the object of that name, nil where there is none.
-func (w *world) node(t *testing.T, name string) *corev1.Node {
-	t.Helper()
-	node, err := w.client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	must(t, err)
-	return node
-}
-
-// kubectl runs it as the administrator, or as whom the arguments name.
-func (w *world) kubectl(t *testing.T, args ...string) lab.Result {
-	t.Helper()
-	r, err := w.cp.Kubectl(t.Context(), nil, args...)
-	must(t, err)
-	return r
-}
-
-// want compares how a run ended and what it said.
-func want(t *testing.T, r delivery.Report, exit envelope.ExitCode, said string) {
-	t.Helper()
-	if r.ShimExit != int(exit) || !strings.Contains(r.Transcript, said) {
-		t.Fatalf("the run ended with %d, want %d and %q: %s", r.ShimExit, exit, said, r.Transcript)
-	}
 }

@@ -170,8 +170,8 @@ func (r *Program) probe(ctx context.Context, path string) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// Programs are those that Install leaves to be started.
-type Programs struct{ Webhook, Controller, Relay *Program }
+// Programs are those that Install leaves to be started. Minter is nil where nothing joins.
+type Programs struct{ Webhook, Controller, Relay, Minter *Program }
 
 // StartAll starts the programs in the order in which they need one another, applies the trust
 // policy as soon as the webhook can judge it, and returns when all are ready.

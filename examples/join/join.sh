@@ -35,12 +35,16 @@ start() {
 	echo "$pid" >"/run/$name.pid"
 }
 
-# stop NAME: the process that start left behind, where there is no systemd.
+# stop NAME: what start left behind, if it did.
 stop() {
 	local pid=''
+	if with_systemd; then
+		systemctl stop "$1" 2>/dev/null || true
+		return
+	fi
 	[ ! -s "/run/$1.pid" ] || read -r pid <"/run/$1.pid"
 	[ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$1" ] || return 0
-	kill "$pid"
+	kill "$pid" 2>/dev/null || return 0 # it ended by itself just now
 	while [ -e "/proc/$pid/exe" ]; do sleep 0.1; done
 }
 
@@ -66,6 +70,12 @@ await() {
 		fi
 		sleep 0.1
 	done
+}
+
+# clean_up: whatever ends this script, neither token nor a kubelet that has no certificate stays behind.
+clean_up() {
+	rm -f "$bootstrap"
+	has_certificate || stop kubelet
 }
 
 has_certificate() { [ "$(node_name)" = "$KPSSH_NODE_NAME" ] && [ -s /etc/kubernetes/kubelet.conf ]; }
@@ -142,9 +152,13 @@ runs containerd 2>/dev/null || start containerd /usr/bin/containerd
 await 600 containerd ctr version
 
 if ! has_certificate; then
+	# The key of an earlier try has a request already, with a token that is over, and maybe denied: kubelet would go on
+	# waiting for that one. So it gets a new key with each token.
+	stop kubelet
+	rm -f /etc/kubernetes/kubelet.conf "$certificate" "$kubelet_dir/pki/kubelet-client.key.tmp"
+	trap clean_up EXIT
 	# While it rotates certificates kubelet holds the key of a request in its memory alone, and the host could not prove
 	# that the request is its own. So it asks for its first one without, with the key in kubelet-client.key.tmp.
-	rm -f /etc/kubernetes/kubelet.conf "$certificate"
 	write_bootstrap_config
 	write_kubelet_config false
 	start_kubelet

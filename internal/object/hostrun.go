@@ -13,8 +13,11 @@ type HostRun struct {
 	Host, Profile, Secret, NodeName string
 	Phase                           string
 	Vars                            map[string]string
-	// Finished is true once condition Succeeded is True or False.
+	// Finished is true once condition Succeeded is True or False, since Ended; zero where it does not say.
 	Finished bool
+	Ended    time.Time
+	// Succeeded is true where condition Succeeded is True, Joined where condition Joined is.
+	Succeeded, Joined bool
 	// Sent is true while condition Delivered is there and not False: the run may have reached its host.
 	Sent bool
 	// TokenID is that of the bootstrap token that the run was given; empty: none.
@@ -112,22 +115,27 @@ func (r *HostRun) times(created string, seconds int64) error {
 	return nil
 }
 
-// progress reads the conditions that say that the run was sent, and that it is over.
+// progress reads the conditions that say that the run was sent, that its host joined, and that it is over.
 func (r *HostRun) progress(status fields) error {
 	var conditions []fields
 	if err := status.getAll("status", map[string]any{"conditions": &conditions, "tokenID": &r.TokenID}); err != nil {
 		return err
 	}
 	for _, c := range conditions {
-		var kind, state string
-		if err := c.getAll("status.conditions", map[string]any{"type": &kind, "status": &state}); err != nil {
+		var kind, state, since string
+		if err := c.getAll("status.conditions", map[string]any{"type": &kind, "status": &state, "lastTransitionTime": &since}); err != nil {
 			return err
 		}
-		if kind == "Succeeded" && (state == "True" || state == "False") {
-			r.Finished = true
-		}
-		if kind == "Delivered" && state != "False" {
+		switch {
+		case kind == "Succeeded" && (state == "True" || state == "False"):
+			r.Finished, r.Succeeded = true, state == "True"
+			if at, err := time.Parse(time.RFC3339, since); err == nil {
+				r.Ended = at
+			}
+		case kind == "Delivered" && state != "False":
 			r.Sent = true
+		case kind == "Joined" && state == "True":
+			r.Joined = true
 		}
 	}
 	return nil

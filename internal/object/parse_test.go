@@ -50,7 +50,7 @@ func TestParseHostRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Finished = finished
+		want.Finished, want.Succeeded = finished, state == "True"
 		if diff := cmp.Diff(want, r); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", state, diff)
 		}
@@ -92,6 +92,32 @@ func TestAHostRunSaysWhenItWasMadeAndWhetherItWasSent(t *testing.T) {
 		_, err := object.ParseHostRun([]byte(strings.Replace(runJSON, `"name":"r"`, `"name":"r","creationTimestamp":`+bad, 1)))
 		if e := decision.From(err); err == nil || e.Reason != decision.Malformed || e.Where != "metadata.creationTimestamp" {
 			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+func TestAHostRunSaysHowAndWhenItEnded(t *testing.T) {
+	noon := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		condition                   string
+		ended                       time.Time
+		finished, succeeded, joined bool
+	}{
+		"succeeded":          {`"Succeeded","status":"True","lastTransitionTime":"2026-11-30T12:00:00Z"`, noon, true, true, false},
+		"failed":             {`"Succeeded","status":"False","lastTransitionTime":"2026-11-30T12:00:00Z"`, noon, true, false, false},
+		"runs":               {`"Succeeded","status":"Unknown","lastTransitionTime":"2026-11-30T12:00:00Z"`, time.Time{}, false, false, false},
+		"nobody knows when":  {`"Succeeded","status":"True"`, time.Time{}, true, true, false},
+		"at no time":         {`"Succeeded","status":"True","lastTransitionTime":"noon"`, time.Time{}, true, true, false},
+		"joined":             {`"Joined","status":"True","lastTransitionTime":"2026-11-30T12:00:00Z"`, time.Time{}, false, false, true},
+		"did not join":       {`"Joined","status":"False","lastTransitionTime":"2026-11-30T12:00:00Z"`, time.Time{}, false, false, false},
+		"may or may not yet": {`"Joined","status":"Unknown"`, time.Time{}, false, false, false},
+	} {
+		r, err := object.ParseHostRun([]byte(strings.Replace(runJSON, `"Verified","status":"False"`, tt.condition, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Ended.Equal(tt.ended) || r.Finished != tt.finished || r.Succeeded != tt.succeeded || r.Joined != tt.joined {
+			t.Errorf("%s: got %+v", name, r)
 		}
 	}
 }

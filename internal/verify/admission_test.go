@@ -957,6 +957,12 @@ func TestHostRun(t *testing.T) {
 	run := func(host, node string, phase string, finished bool) []*object.HostRun {
 		return []*object.HostRun{{Meta: object.Meta{Namespace: "pool", Name: "o"}, Host: host, NodeName: node, Phase: phase, Finished: finished}}
 	}
+	registering := testkit.Now().Add(-10*time.Minute + time.Second)
+	ended := func(host, phase string, how func(*object.HostRun)) []*object.HostRun {
+		runs := run(host, "pool-1", phase, true)
+		how(runs[0])
+		return runs
+	}
 	labelled := func(class string) *object.Host {
 		return &object.Host{Meta: object.Meta{Name: "a", Namespace: "pool", Labels: map[string]string{object.HostClassLabel: class}}}
 	}
@@ -989,15 +995,37 @@ func TestHostRun(t *testing.T) {
 		"a living node, to install":       {"pool", tree{"phase": "install"}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": "kpssh://pool/z"} }, decision.NodeNameTaken, 0},
 		"a living node, to leave":         {"pool", tree{"phase": "leave"}, func(h *verify.Held) { h.ProviderIDs = map[string]string{"pool-1": "kpssh://pool/z"} }, decision.Verified, 0},
 		"another host's run that is over": {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-1", "join", true) }, decision.Verified, 0},
-		"another host's run to leave":     {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-1", "leave", false) }, decision.Verified, 0},
-		"another node name":               {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-2", "join", false) }, decision.Verified, 0},
-		"a run of the same host":          {"pool", tree{}, func(h *verify.Held) { h.Runs = run("a", "pool-1", "install", false) }, decision.Verified, 0},
-		"a declared var":                  {"pool", tree{"vars": tree{"dns": "10.0.0.10"}}, nil, decision.Verified, 0},
-		"an undeclared var":               {"pool", tree{"vars": tree{"x": "y"}}, nil, decision.ParamUndeclared, 0},
-		"a var that does not fit":         {"pool", tree{"vars": tree{"dns": "x"}}, nil, decision.ParamInvalid, 0},
-		"a phase nobody knows":            {"pool", tree{"phase": "reboot"}, nil, decision.Malformed, 0},
-		"a host of another namespace":     {"pool", tree{"hostRef": tree{"name": "default/a"}}, nil, decision.Malformed, 0},
-		"no host":                         {"pool", tree{"hostRef": nil}, nil, decision.Malformed, 0},
+		"another host's join that succeeded, and has time to register": {"pool", tree{}, func(h *verify.Held) {
+			h.Runs = ended("z", "join", func(r *object.HostRun) { r.Succeeded, r.Ended = true, registering })
+		}, decision.NodeNameTaken, 0},
+		"another host's join that succeeded, and had time to register": {"pool", tree{}, func(h *verify.Held) {
+			h.Runs = ended("z", "join", func(r *object.HostRun) { r.Succeeded, r.Ended = true, registering.Add(-time.Second) })
+		}, decision.Verified, 0},
+		"another host's join that succeeded, nobody knows when": {"pool", tree{}, func(h *verify.Held) {
+			h.Runs = ended("z", "join", func(r *object.HostRun) { r.Succeeded = true })
+		}, decision.NodeNameTaken, 0},
+		"another host's join that failed after it was approved": {"pool", tree{}, func(h *verify.Held) {
+			h.Runs = ended("z", "join", func(r *object.HostRun) { r.Joined, r.Ended = true, registering })
+		}, decision.NodeNameTaken, 0},
+		"another host's join that succeeded, and this host's node": {"pool", tree{}, func(h *verify.Held) {
+			h.Runs = ended("z", "join", func(r *object.HostRun) { r.Succeeded, r.Ended = true, registering })
+			h.ProviderIDs = map[string]string{"pool-1": "kpssh://pool/a"}
+		}, decision.Verified, 0},
+		"its own join that succeeded": {"pool", tree{}, func(h *verify.Held) {
+			h.Runs = ended("a", "join", func(r *object.HostRun) { r.Succeeded, r.Ended = true, registering })
+		}, decision.Verified, 0},
+		"another host's install that succeeded": {"pool", tree{}, func(h *verify.Held) {
+			h.Runs = ended("z", "install", func(r *object.HostRun) { r.Succeeded, r.Ended = true, registering })
+		}, decision.Verified, 0},
+		"another host's run to leave": {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-1", "leave", false) }, decision.Verified, 0},
+		"another node name":           {"pool", tree{}, func(h *verify.Held) { h.Runs = run("z", "pool-2", "join", false) }, decision.Verified, 0},
+		"a run of the same host":      {"pool", tree{}, func(h *verify.Held) { h.Runs = run("a", "pool-1", "install", false) }, decision.Verified, 0},
+		"a declared var":              {"pool", tree{"vars": tree{"dns": "10.0.0.10"}}, nil, decision.Verified, 0},
+		"an undeclared var":           {"pool", tree{"vars": tree{"x": "y"}}, nil, decision.ParamUndeclared, 0},
+		"a var that does not fit":     {"pool", tree{"vars": tree{"dns": "x"}}, nil, decision.ParamInvalid, 0},
+		"a phase nobody knows":        {"pool", tree{"phase": "reboot"}, nil, decision.Malformed, 0},
+		"a host of another namespace": {"pool", tree{"hostRef": tree{"name": "default/a"}}, nil, decision.Malformed, 0},
+		"no host":                     {"pool", tree{"hostRef": nil}, nil, decision.Malformed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.held = &verify.Held{AllHosts: []*object.Host{{Meta: object.Meta{Name: "a", Namespace: "pool"}}}, Profiles: map[string]*verify.ProfileFacts{"tls": verify.FactsOf(p)}}
@@ -1045,6 +1073,7 @@ func TestOnlyARunThatMayHappenHoldsAnything(t *testing.T) {
 	}{
 		"it may happen":                     {"pool", nil, nil, nil, "default", true, true},
 		"it is over":                        {"pool", nil, nil, at("Succeeded", "False"), "default", false, false},
+		"it joined":                         {"pool", nil, nil, at("Succeeded", "True"), "default", true, false},
 		"deleted":                           {"pool", deleted, nil, nil, "default", false, false},
 		"deleted, and was not delivered":    {"pool", deleted, nil, at("Delivered", "False"), "default", false, false},
 		"deleted, and was sent":             {"pool", deleted, nil, at("Delivered", "Unknown"), "default", true, true},

@@ -89,26 +89,37 @@ func nodeName(s Snapshot, r *object.HostRun, has rival) error {
 	i := slices.IndexFunc(runs, func(o *object.HostRun) bool { return has(o, r) })
 	// check: NodeNameTaken: two hosts that race for one name
 	if i >= 0 {
-		o := runs[i]
-		return decision.Errorf(decision.NodeNameTaken, "HostRun %.63s/%.100s holds the node name %.100q", o.Namespace, o.Name, r.NodeName).
-			At("spec.nodeName").Try("use another name, or wait until that run is over")
+		return heldBy(runs[i], r.NodeName)
 	}
 	return nil
 }
 
-// holds reports whether another run of another host, which may still happen, has the node name of r.
+// heldBy says which run holds a node name, and until when.
+func heldBy(o *object.HostRun, name string) error {
+	err := decision.Errorf(decision.NodeNameTaken, "HostRun %.63s/%.100s holds the node name %.100q", o.Namespace, o.Name, name).At("spec.nodeName")
+	if o.Finished {
+		return err.Try(fmt.Sprintf("use another name, or wait: its host joined, and has %.0f minutes to register; if it has left or is gone, delete that HostRun", registerTime.Minutes()))
+	}
+	return err.Try("use another name, or wait until that run is over")
+}
+
+// holds reports whether another run of another host, which may still happen, or whose node has yet to register,
+// has the node name of r.
 func (s Snapshot) holds(o, r *object.HostRun) bool {
 	joins := o.Phase == string(script.Install) || o.Phase == string(script.Join)
 	sameHost := o.Namespace == r.Namespace && o.Host == r.Host
 	mayTake := s.Policy.Hosts.Namespaces[o.Namespace].TakesNodeName(o.NodeName)
-	return joins && o.NodeName == r.NodeName && !sameHost && s.pending(o, mayTake)
+	return joins && o.NodeName == r.NodeName && !sameHost && (s.pending(o, mayTake) || s.registers(o))
 }
 
-// holdsBefore is holds where both are stored: one that may have reached its host, or has a token, goes
-// before one that did not, then the older, then the lower UID.
+// holdsBefore is holds where both are stored: one whose host has joined, then one that may have reached its
+// host, or has a token, goes before one that did not, then the older, then the lower UID.
 func (s Snapshot) holdsBefore(o, r *object.HostRun) bool {
 	if !s.holds(o, r) {
 		return false
+	}
+	if o.Finished != r.Finished {
+		return o.Finished
 	}
 	if started := o.Sent || o.TokenID != ""; started != (r.Sent || r.TokenID != "") {
 		return started
@@ -127,4 +138,20 @@ const maxScriptTime = 7200 * time.Second
 func (s Snapshot) pending(o *object.HostRun, allowed bool) bool {
 	inTime := o.Created.IsZero() || s.Now.Before(o.Created.Add(o.Deadline+maxScriptTime))
 	return !o.Finished && inTime && (o.Sent || allowed && !o.Deleting)
+}
+
+// registerTime is how long a host that has joined keeps its node's name before the Node is there. A kubelet registers
+// within seconds of its certificate; this is the longest life of a bootstrap token (docs/spec/join.md).
+const registerTime = 10 * time.Minute
+
+// registers reports whether the host of a join that is over may hold a certificate for a Node that is not there yet:
+// its script succeeded, or its kubelet's request was approved. Once there is a Node its provider id decides.
+func (s Snapshot) registers(o *object.HostRun) bool {
+	if o.Phase != string(script.Join) || !o.Finished || !o.Succeeded && !o.Joined {
+		return false
+	}
+	if _, exists := s.Stored.NodeProviderID(o.NodeName); exists {
+		return false
+	}
+	return o.Ended.IsZero() || s.Now.Before(o.Ended.Add(registerTime))
 }

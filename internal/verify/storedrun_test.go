@@ -26,11 +26,13 @@ func TestOfStoredRunsForOneNameOneHasIt(t *testing.T) {
 	}
 	sent := func(r *object.HostRun) { r.Sent = true }
 	token := func(r *object.HostRun) { r.TokenID = "hwab12" }
+	joined := func(r *object.HostRun) { r.Finished, r.Succeeded, r.Ended = true, true, testkit.Now() }
 	for name, tt := range map[string]struct{ has, hasNot *object.HostRun }{
 		"the older":                         {at("a", "2", time.Minute, nil), at("b", "1", time.Second, nil)},
 		"of the same second the lower UID":  {at("a", "1", time.Minute, nil), at("b", "2", time.Minute, nil)},
 		"one that was sent before an older": {at("a", "2", time.Second, sent), at("b", "1", time.Minute, nil)},
 		"one with a token before an older":  {at("a", "2", time.Second, token), at("b", "1", time.Minute, nil)},
+		"one whose host joined before all":  {at("a", "2", time.Second, joined), at("b", "1", time.Minute, token)},
 		"of two that were sent the older":   {at("a", "2", time.Minute, sent), at("b", "1", time.Second, sent)},
 	} {
 		t.Run(name, func(t *testing.T) {

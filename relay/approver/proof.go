@@ -78,7 +78,7 @@ func (a *Approver) judgeProof(c *candidate, host proof.Host, p *v1alpha1.HostRun
 
 func orNone(key string) string {
 	if key == "" {
-		return "none: is kubelet-key= in its shim.conf?"
+		return "none: it has not asked, or its shim.conf has no kubelet-key="
 	}
 	return key
 }

@@ -205,6 +205,9 @@ func TestRunsThatGetNoToken(t *testing.T) {
 			w.objects = append(w.objects, nodeOf(w, "pool-1", "kpssh://pool/host-b"))
 		}, "NodeNameTaken", "pool-1"},
 		"that of one without provider id": {func(w *world, _ *v1alpha1.HostRun) { w.objects = append(w.objects, nodeOf(w, "pool-1", "")) }, "NodeNameTaken", "pool-1"},
+		"that of a host that has joined, and whose node has yet to register": {func(w *world, _ *v1alpha1.HostRun) {
+			w.objects = append(w.objects, w.over("before", "host-b", "pool-1", isTrue, 9*time.Minute))
+		}, "NodeNameTaken", "HostRun pool/before holds"},
 		"the approver takes them all": {func(w *world, _ *v1alpha1.HostRun) {
 			w.binding = `RBAC: allowed by ClusterRoleBinding "auto" of ClusterRole "x" to Group "system:bootstrappers"`
 		}, token.AutoApproverBound, `ClusterRoleBinding "auto"`},
@@ -227,6 +230,22 @@ func TestRunsThatGetNoToken(t *testing.T) {
 			if w.metric("hostwarrant_tokens_refused_total reason="+c.reason) != 1 {
 				t.Error("hostwarrant_tokens_refused_total")
 			}
+		})
+	}
+}
+
+func TestAHostThatDidNotRegisterInTimeLosesItsName(t *testing.T) {
+	for name, before := range map[string]func(*world) *v1alpha1.HostRun{
+		"joined, and did not register in time": func(w *world) *v1alpha1.HostRun { return w.over("before", "host-b", "pool-1", isTrue, 10*time.Minute) },
+		"did not join":                         func(w *world) *v1alpha1.HostRun { return w.over("before", "host-b", "pool-1", isFalse, time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.objects = append(w.objects, before(w))
+			w.start(w.run("r", "host-a", "pool-1", 0))
+			w.reconcile("r")
+			w.reconcile("r")
+			w.wantToken("r")
 		})
 	}
 }

@@ -127,6 +127,16 @@ func (w *world) run(name, host, node string, age int) *v1alpha1.HostRun {
 	}
 }
 
+// over is a run that was sent and ended, that long ago, with that word on its success.
+func (w *world) over(name, host, node string, succeeded metav1.ConditionStatus, ago time.Duration) *v1alpha1.HostRun {
+	r := w.run(name, host, node, 3600)
+	r.Status.Conditions = []metav1.Condition{
+		delivered(metav1.ConditionTrue, "Whole"),
+		{Type: v1alpha1.ConditionSucceeded, Status: succeeded, Reason: "Ended", LastTransitionTime: metav1.NewTime(w.now.Add(-ago))},
+	}
+	return r
+}
+
 func delivered(status metav1.ConditionStatus, reason string) metav1.Condition {
 	return metav1.Condition{Type: v1alpha1.ConditionDelivered, Status: status, Reason: reason, LastTransitionTime: metav1.Now()}
 }

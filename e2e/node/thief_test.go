@@ -1,0 +1,51 @@
+//go:build linux
+
+package node
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/e2e/courier"
+	"github.com/hostwarrant/hostwarrant/e2e/product"
+)
+
+// TestAThiefIsFasterThanTheKubelet: a token is taken while its host's script runs, and used elsewhere, under the same
+// name, before the host's own kubelet asks. The thief gets nothing, the run fails and says why, and the next one joins.
+func TestAThiefIsFasterThanTheKubelet(t *testing.T) {
+	w := newWorld(t)
+	h := w.listed(t, "host-c")
+	w.ask(t, "stolen", h, v1alpha1.HostRunJoin, "pool-3")
+	value := w.handedOver(t, "stolen")
+	key, err := product.NewKubeletKey()
+	must(t, err)
+	request, err := product.AskCertificate(t.Context(), w.Bearer(t, value), "pool-3", key)
+	must(t, err)
+
+	if said := w.Decided(t, request.Name); !strings.HasPrefix(said, "Denied HostwarrantProofFailed: the request is for the key SHA256:") {
+		t.Fatalf("the thief's request is %q", said)
+	}
+	w.Worthless(t, value)
+	if c := courier.ConditionOf(w.Joined(t, "stolen", "ProofFailed"), v1alpha1.ConditionJoined); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, request.Name) {
+		t.Errorf("Joined is %s: %s", c.Status, c.Message)
+	}
+	w.ended(t, "stolen", "ScriptFailed", 1, "kubelet did not get there")
+	w.NoTokens(t)
+	_, secret, _ := strings.Cut(value, ".")
+	if left := h.Must(t, "pgrep -a kubelet || :; ls /etc/kubernetes/bootstrap-kubelet.conf 2>/dev/null || :; "+findSecret(secret)); left != "" {
+		t.Errorf("the run that failed has left %s", left)
+	}
+	if _, err := w.client.CoreV1().Nodes().Get(t.Context(), "pool-3", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("there is a node pool-3: %v", err)
+	}
+	w.joined(t, "next", h, "pool-3")
+	stolen, err := w.client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), request.Name, metav1.GetOptions{})
+	must(t, err)
+	if len(stolen.Status.Certificate) > 0 {
+		t.Error("the thief has a certificate")
+	}
+}
