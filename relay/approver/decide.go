@@ -90,6 +90,7 @@ func (a *Approver) decide(ctx context.Context, c *candidate) (verdict, error) {
 	if isSettled(c.csr) {
 		return a.audit(ctx, c)
 	}
+	// check: CSRMismatch: a token that buys a server's or an administrator's certificate of another signer
 	if c.request.Signer != kubeletcsr.SignerName {
 		return verdict{what: alarm, reason: reasonOtherSigner, message: fmt.Sprintf("a join token was used to ask %.100q for a certificate", c.request.Signer)}, nil
 	}
@@ -174,13 +175,17 @@ func (a *Approver) findRun(ctx context.Context, c *candidate) (*verdict, error) 
 // judgeRun judges the run anew, under the policy in force.
 func (a *Approver) judgeRun(ctx context.Context, c *candidate) (*verdict, error) {
 	refusal, err := a.judgeStored(ctx, c)
-	if err != nil || refusal == nil {
+	if err != nil {
 		return nil, err
 	}
-	if refusal.Waiting {
+	if refusal != nil && refusal.Waiting {
 		return &verdict{what: leave, again: policyAgain}, nil
 	}
-	return new(denied(refusal.Reason, "%s", refusal.Message)), nil
+	// check: NodeNameRefused: what the policy allowed when the token was given, and no more
+	if refusal != nil {
+		return new(denied(refusal.Reason, "%s", refusal.Message)), nil
+	}
+	return nil, nil
 }
 
 // judgeStored judges what the run names.
@@ -219,6 +224,7 @@ func isOver(run *v1alpha1.HostRun) bool {
 // judgeRequest compares the request with the run.
 func (a *Approver) judgeRequest(_ context.Context, c *candidate) (*verdict, error) {
 	key, err := c.request.Check(c.request.TokenID(), c.run.Spec.NodeName)
+	// check: CSRMismatch: a request that is not the one of that node's kubelet
 	if err != nil {
 		return new(refused(err)), nil
 	}

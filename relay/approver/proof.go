@@ -72,6 +72,7 @@ func (a *Approver) wait(c *candidate) *verdict {
 func (a *Approver) judgeProof(c *candidate, host proof.Host, p *v1alpha1.HostRunProof) *verdict {
 	asked := proof.Question{Cluster: a.ClusterID, RunUID: string(c.run.UID), Nonce: p.Nonce}
 	facts, err := proof.Verify([]byte(p.Text), []byte(p.Signature), host, asked, a.Now())
+	// check: ProofFailed: whatever the relay writes in place of what the host signed
 	if err != nil {
 		return new(unproved("%v", err))
 	}
