@@ -38,6 +38,7 @@ func TestGuards(t *testing.T) {
 		{"hostwarrant-composites", guardComposites},
 		{"hostwarrant-hostrun-status", guardHostRunStatus},
 		{"hostwarrant-minter-secrets", guardMinterSecrets},
+		{"hostwarrant-minter-approvals", guardMinterApprovals},
 		{"hostwarrant-webhook-configurations", guardWebhookConfigurations},
 		{"hostwarrant-guards.static.k8s.io", guardStatic}, // last: from here on nothing of ours can be deleted
 	} {

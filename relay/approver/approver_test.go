@@ -23,7 +23,7 @@ import (
 func TestAHostsKubeletIsApproved(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.csr("first", w.kubelet, nil))
-	if result := w.reconcile("first"); result.RequeueAfter != 9*time.Minute {
+	if result := w.reconcile("first"); result.RequeueAfter != 9*time.Minute-beforeTheEnd {
 		t.Errorf("looks again after %s", result.RequeueAfter)
 	}
 	nonce := w.stored().Status.Proof.Nonce
@@ -145,9 +145,40 @@ func TestWhatARelayCannotProve(t *testing.T) {
 		w := newWorld(t)
 		w.start(w.csr("first", w.kubelet, nil))
 		w.reconcile("first")
+		w.now = w.now.Add(9*time.Minute - beforeTheEnd - time.Nanosecond)
+		if result := w.reconcile("first"); result.RequeueAfter != time.Second {
+			t.Errorf("looks again after %s", result.RequeueAfter)
+		}
+		w.want("first", "", "")
+		w.now = w.now.Add(time.Nanosecond)
+		w.reconcile("first")
+		w.denied("first", "ProofFailed", "the host pool/host-a was asked for a proof and did not answer in the token's time")
+	})
+	t.Run("never, and the approver was away", func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.csr("first", w.kubelet, nil))
+		w.reconcile("first")
+		w.now = w.now.Add(time.Hour)
+		w.reconcile("first")
+		w.denied("first", "ProofFailed", "did not answer in the token's time")
+	})
+	t.Run("too late", func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.csr("first", w.kubelet, nil))
+		w.reconcile("first")
+		w.answer(nil, w.hostKey)
 		w.now = w.now.Add(9 * time.Minute)
 		w.reconcile("first")
 		w.denied("first", "CSRMismatch", "the time of the token is over")
+	})
+	t.Run("never, with proofs switched off meanwhile", func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.csr("first", w.kubelet, nil))
+		w.reconcile("first")
+		w.a.WithoutProof = true
+		w.now = w.now.Add(9*time.Minute - time.Nanosecond)
+		w.reconcile("first")
+		w.want("first", "Approved HostwarrantProofSkipped", "")
 	})
 }
 

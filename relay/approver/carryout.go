@@ -140,10 +140,12 @@ func (a *Approver) approvedBy(ctx context.Context, c *candidate) (string, error)
 		return "", fmt.Errorf("reading the HostRun: %w", err)
 	}
 	joined := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionJoined)
-	if err == nil && joined != nil && joined.Status == metav1.ConditionTrue && strings.HasPrefix(joined.Message, record(c.csr)) {
-		return "", nil
+	recorded := err == nil && joined != nil && joined.Status == metav1.ConditionTrue && strings.HasPrefix(joined.Message, record(c.csr))
+	// check: CSRMismatch: somebody approves past us, in our name
+	if !recorded {
+		return said, nil
 	}
-	return said, nil
+	return "", nil
 }
 
 // raise says loudly that something happened past us, and ends the token.

@@ -21,11 +21,15 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
+	"github.com/hostwarrant/hostwarrant/relay/token"
 )
 
 // maxSkew is how far the minter's clock and the API server's may be apart: a token of
 // nine minutes leaves one of the ten that admission allows.
 const maxSkew = time.Minute
+
+// beforeTheEnd is how long before a token's end a proof is waited for no more.
+const beforeTheEnd = 5 * time.Second
 
 // policyAgain is how soon a request is looked at again that waits for a policy to judge by.
 const policyAgain = 5 * time.Second
@@ -41,6 +45,9 @@ type candidate struct {
 	snapshot verify.Snapshot
 	key      ssh.PublicKey
 }
+
+// proofEnd is until when a proof counts.
+func (c *candidate) proofEnd() time.Time { return c.token.Expires.Add(-beforeTheEnd) }
 
 // what is done about a request.
 type what int
@@ -83,6 +90,7 @@ func (a *Approver) decide(ctx context.Context, c *candidate) (verdict, error) {
 	if isSettled(c.csr) {
 		return a.audit(ctx, c)
 	}
+	// check: CSRMismatch: a token that buys a server's or an administrator's certificate of another signer
 	if c.request.Signer != kubeletcsr.SignerName {
 		return verdict{what: alarm, reason: reasonOtherSigner, message: fmt.Sprintf("a join token was used to ask %.100q for a certificate", c.request.Signer)}, nil
 	}
@@ -90,7 +98,7 @@ func (a *Approver) decide(ctx context.Context, c *candidate) (verdict, error) {
 	if c.token == nil {
 		return mismatch("no run has the token %s", c.request.TokenID()), nil
 	}
-	for _, step := range []func(context.Context, *candidate) (*verdict, error){a.inTime, a.judgeRun, a.judgeRequest, a.firstUse, a.proved, a.vouched} {
+	for _, step := range []func(context.Context, *candidate) (*verdict, error){a.madeInTime, a.findRun, a.stillInTime, a.judgeRun, a.judgeRequest, a.firstUse, a.proved, a.vouched} {
 		v, err := step(ctx, c)
 		if err != nil || v != nil {
 			return orZero(v), err
@@ -111,24 +119,42 @@ func isSettled(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Conditions) > 0 || len(csr.Status.Certificate) > 0
 }
 
-// inTime holds the request to the token's life.
-func (a *Approver) inTime(_ context.Context, c *candidate) (*verdict, error) {
+// madeInTime holds the request to the token's life.
+func (a *Approver) madeInTime(_ context.Context, c *candidate) (*verdict, error) {
 	made := c.csr.CreationTimestamp.Time
 	// check: CSRMismatch: a request that waited since an earlier token of that id
 	if made.Before(c.token.Minted.Add(-maxSkew)) {
 		return new(mismatch("the request was made at %s, before its token", stamp(made))), nil
 	}
 	// check: CSRMismatch: a token that is over is used
-	if !made.Before(c.token.Expires.Add(maxSkew)) || !a.Now().Before(c.token.Expires) {
-		return new(mismatch("the time of the token is over since %s", stamp(c.token.Expires))), nil
+	if !made.Before(c.token.Expires.Add(maxSkew)) {
+		return new(over(c.token)), nil
+	}
+	return nil, nil
+}
+
+func over(t *Token) verdict {
+	return mismatch("the time of the token is over since %s", stamp(t.Expires))
+}
+
+// stillInTime ends what waited too long. For a proof it gives up a moment before the minter takes the
+// token back, so that request and run say the same.
+func (a *Approver) stillInTime(_ context.Context, c *candidate) (*verdict, error) {
+	// check: ProofFailed: a host that is kept from answering, until nobody looks any more
+	if !a.WithoutProof && token.Unproved(c.run) && !a.Now().Before(c.proofEnd()) {
+		return new(unproved("%s", token.NoProof(c.run))), nil
+	}
+	// check: CSRMismatch: a request that is judged late, when its token is over
+	if !a.Now().Before(c.token.Expires) {
+		return new(over(c.token)), nil
 	}
 	return nil, nil
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// judgeRun judges the run anew, under the policy in force.
-func (a *Approver) judgeRun(ctx context.Context, c *candidate) (*verdict, error) {
+// findRun wants the run that the token was given to, and one that joins.
+func (a *Approver) findRun(ctx context.Context, c *candidate) (*verdict, error) {
 	run := &v1alpha1.HostRun{}
 	err := a.Objects.Reader.Get(ctx, c.token.Run, run)
 	// check: CSRMismatch: the run was deleted, and another of its name made
@@ -143,14 +169,23 @@ func (a *Approver) judgeRun(ctx context.Context, c *candidate) (*verdict, error)
 		return new(mismatch("the HostRun %s is over, or joins nobody", c.token.Run)), nil
 	}
 	c.run = run
+	return nil, nil
+}
+
+// judgeRun judges the run anew, under the policy in force.
+func (a *Approver) judgeRun(ctx context.Context, c *candidate) (*verdict, error) {
 	refusal, err := a.judgeStored(ctx, c)
-	if err != nil || refusal == nil {
+	if err != nil {
 		return nil, err
 	}
-	if refusal.Waiting {
+	if refusal != nil && refusal.Waiting {
 		return &verdict{what: leave, again: policyAgain}, nil
 	}
-	return new(denied(refusal.Reason, "%s", refusal.Message)), nil
+	// check: NodeNameRefused: what the policy allowed when the token was given, and no more
+	if refusal != nil {
+		return new(denied(refusal.Reason, "%s", refusal.Message)), nil
+	}
+	return nil, nil
 }
 
 // judgeStored judges what the run names.
@@ -189,6 +224,7 @@ func isOver(run *v1alpha1.HostRun) bool {
 // judgeRequest compares the request with the run.
 func (a *Approver) judgeRequest(_ context.Context, c *candidate) (*verdict, error) {
 	key, err := c.request.Check(c.request.TokenID(), c.run.Spec.NodeName)
+	// check: CSRMismatch: a request that is not the one of that node's kubelet
 	if err != nil {
 		return new(refused(err)), nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/proof"
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/relay/hostkeys"
+	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/relay/verifier"
 )
 
@@ -37,9 +39,8 @@ func (a *Approver) proved(ctx context.Context, c *candidate) (*verdict, error) {
 	if p == nil || p.Nonce == "" {
 		return a.ask(ctx, c)
 	}
-	if p.Text == "" || p.Signature == "" {
-		// Where no answer comes, the request is judged once more when the token's time is over.
-		return &verdict{what: leave, again: max(c.token.Expires.Sub(a.Now()), policyAgain)}, nil
+	if token.Unproved(c.run) {
+		return a.wait(c), nil
 	}
 	return a.judgeProof(c, host, p), nil
 }
@@ -59,13 +60,19 @@ func (a *Approver) ask(ctx context.Context, c *candidate) (*verdict, error) {
 	if err := a.Client.Status().Patch(ctx, asked, client.MergeFromWithOptions(c.run, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, fmt.Errorf("asking for a proof: %w", err)
 	}
-	return &verdict{what: leave, again: max(c.token.Expires.Sub(a.Now()), policyAgain)}, nil
+	return a.wait(c), nil
+}
+
+// wait leaves the request until there is an answer, or no time for one.
+func (a *Approver) wait(c *candidate) *verdict {
+	return &verdict{what: leave, again: max(c.proofEnd().Sub(a.Now()), time.Second)}
 }
 
 // judgeProof gives nil where the host proved the request to be its kubelet's.
 func (a *Approver) judgeProof(c *candidate, host proof.Host, p *v1alpha1.HostRunProof) *verdict {
 	asked := proof.Question{Cluster: a.ClusterID, RunUID: string(c.run.UID), Nonce: p.Nonce}
 	facts, err := proof.Verify([]byte(p.Text), []byte(p.Signature), host, asked, a.Now())
+	// check: ProofFailed: whatever the relay writes in place of what the host signed
 	if err != nil {
 		return new(unproved("%v", err))
 	}

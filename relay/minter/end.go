@@ -25,11 +25,11 @@ type ending struct {
 
 // take deletes both Secrets of a token. By their names: nobody reads them.
 func (m *Minter) take(ctx context.Context, id string, run types.NamespacedName, uid types.UID) error {
-	var err error
-	if token.IsID(id) { // a name that is none of ours is not deleted, whatever the status says
-		err = m.delete(ctx, metav1.NamespaceSystem, token.BootstrapName(id), "")
+	// check: InUse: whoever writes a status has somebody else's bootstrap token deleted
+	if !token.IsID(id) {
+		return m.delete(ctx, run.Namespace, token.HandoverName(uid), "")
 	}
-	return errors.Join(err, m.delete(ctx, run.Namespace, token.HandoverName(uid), ""))
+	return errors.Join(m.delete(ctx, metav1.NamespaceSystem, token.BootstrapName(id), ""), m.delete(ctx, run.Namespace, token.HandoverName(uid), ""))
 }
 
 // end takes the token away, then says so, then lets the run go. Killed anywhere in between it is done

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
@@ -137,6 +139,22 @@ func TestTwoRunsThatClaimOneTokenAreOne(t *testing.T) {
 	w.must(w.m.adopt(t.Context()))
 	if e, ok := w.m.Book.Holder(id); !ok || w.m.Book.size() != 1 {
 		t.Fatalf("held by %+v, %v; %d in all", e, ok, w.m.Book.size())
+	}
+}
+
+// Whoever could write status past the admission policy names a token that is none of ours: it stays.
+func TestARunThatNamesSomebodyElsesTokenTakesNothing(t *testing.T) {
+	w := newWorld(t)
+	r := w.run("r", "host-a", "pool-1", 0)
+	r.Finalizers, r.Status.TokenID = []string{token.Finalizer}, "abcdef"
+	w.start(r)
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: token.BootstrapName("abcdef")}}
+	w.must(w.client.Create(t.Context(), theirs))
+	w.becomes("r", v1alpha1.ConditionSucceeded, isFalse, "ScriptFailed")
+	w.reconcile("r")
+	w.wantJoined("r", isFalse, token.RunEnded, "")
+	if left := w.secrets(); len(left) != 1 || hasFinalizer(w.get("r")) {
+		t.Fatalf("left: %v, finalizers %v", left, w.get("r").Finalizers)
 	}
 }
 

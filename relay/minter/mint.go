@@ -67,6 +67,7 @@ func (m *Minter) mint(ctx context.Context, run *v1alpha1.HostRun) error {
 	if err != nil {
 		return err
 	}
+	// check: NodeNameTaken: a token for a run that the policy, what is stored or the cluster's own approver forbids
 	if refused != nil {
 		return m.refuse(ctx, run, refused)
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/token"
 )
@@ -197,10 +198,14 @@ func (m *Minter) over(ctx context.Context, run *v1alpha1.HostRun, e Entry) (*end
 
 // expired: a run that was not sent can have another token; of one that was, the host has this one.
 func (m *Minter) expired(run *v1alpha1.HostRun) *ending {
-	if wasSent(run) {
+	switch {
+	case token.Unproved(run):
+		return &ending{metav1.ConditionFalse, string(decision.ProofFailed), token.NoProof(run)}
+	case wasSent(run):
 		return &ending{metav1.ConditionFalse, token.Expired, "no node of that name registered in time"}
+	default:
+		return &ending{metav1.ConditionUnknown, token.Expired, "the token's time is over; the run gets another one"}
 	}
-	return &ending{metav1.ConditionUnknown, token.Expired, "the token's time is over; the run gets another one"}
 }
 
 // registered reports whether the run's node is there, as this host's.

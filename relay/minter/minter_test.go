@@ -89,6 +89,18 @@ func TestWhenATokenIsOver(t *testing.T) {
 			w.becomes("r", v1alpha1.ConditionDelivered, isUnknown, "Sending")
 			w.now = w.now.Add(token.Life)
 		}, true, token.Expired, isFalse},
+		"its time is over, and its host was asked for a proof": {func(w *world) {
+			w.becomes("r", v1alpha1.ConditionDelivered, isUnknown, "Sending")
+			w.change("r", func(run *v1alpha1.HostRun) { run.Status.Proof = &v1alpha1.HostRunProof{Nonce: "n"} })
+			w.now = w.now.Add(token.Life)
+		}, true, "ProofFailed", isFalse},
+		"its time is over, and its host gave one": {func(w *world) {
+			w.becomes("r", v1alpha1.ConditionDelivered, isUnknown, "Sending")
+			w.change("r", func(run *v1alpha1.HostRun) {
+				run.Status.Proof = &v1alpha1.HostRunProof{Nonce: "n", Text: "t", Signature: "s"}
+			})
+			w.now = w.now.Add(token.Life)
+		}, true, token.Expired, isFalse},
 		"near miss: its time is nearly over": {func(w *world) { w.now = w.now.Add(token.Life - time.Second) }, false, token.Issued, isUnknown},
 		"the approver ends it": {func(w *world) {
 			w.must(w.m.End(w.t.Context(), w.get("r").Status.TokenID, "CSRMismatch", "another name"))

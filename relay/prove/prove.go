@@ -82,8 +82,7 @@ func (p *Prover) Setup(m ctrl.Manager) error {
 func (p *Prover) isAsked(run *v1alpha1.HostRun) bool {
 	joined := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionJoined)
 	open := joined != nil && joined.Status == metav1.ConditionUnknown && token.Usable(joined) && p.Now().Before(joined.LastTransitionTime.Add(token.Life))
-	q := run.Status.Proof
-	return open && run.DeletionTimestamp == nil && q != nil && q.Nonce != "" && q.Text == ""
+	return open && run.DeletionTimestamp == nil && token.Unproved(run)
 }
 
 // Reconcile asks the host of one run once.

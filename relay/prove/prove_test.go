@@ -184,7 +184,7 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.HostRun){
 		"no question":      func(run *v1alpha1.HostRun) { run.Status.Proof = nil },
 		"no nonce":         func(run *v1alpha1.HostRun) { run.Status.Proof.Nonce = "" },
-		"an answer":        func(run *v1alpha1.HostRun) { run.Status.Proof.Text = "x" },
+		"an answer":        func(run *v1alpha1.HostRun) { run.Status.Proof.Text, run.Status.Proof.Signature = "x", "y" },
 		"no token":         func(run *v1alpha1.HostRun) { run.Status.Conditions = nil },
 		"a recorded token": joined(metav1.ConditionUnknown, token.Recorded),
 		"an approved one":  joined(metav1.ConditionTrue, "Approved"),

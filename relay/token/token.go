@@ -2,6 +2,7 @@ package token
 
 import (
 	"crypto/rand"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -115,6 +116,18 @@ func Usable(joined *metav1.Condition) bool {
 		return false
 	}
 	return joined.Status == metav1.ConditionTrue || joined.Status == metav1.ConditionUnknown && joined.Reason == Issued
+}
+
+// Unproved reports whether the host of a run was asked for a proof, and has not answered.
+func Unproved(run *v1alpha1.HostRun) bool {
+	p := run.Status.Proof
+	return p != nil && p.Nonce != "" && (p.Text == "" || p.Signature == "")
+}
+
+// NoProof says of such a run what was waited for, and where to look.
+func NoProof(run *v1alpha1.HostRun) string {
+	return fmt.Sprintf("the host %s/%s was asked for a proof and did not answer in the token's time; what the relay met stands in the events NoProof of the HostRun",
+		run.Namespace, run.Spec.HostRef.Name)
 }
 
 // Read takes the token out of the Secret that hands it over: "" where that is another's, or its time

@@ -340,6 +340,14 @@ func TestHostCertificates(t *testing.T) {
 			}
 		})
 	}
+	t.Run("for nobody, which ssh 9.2 takes for every host", func(t *testing.T) {
+		authority, host := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+		nameless := testkit.Certify(t, authority, host.PublicKey(), nil, func(c *ssh.Certificate) { c.CertType, c.ValidBefore = ssh.HostCert, ssh.CertTimeInfinity })
+		s := startShowing(t, nameless, host)
+		s.target.Pin = pinOf(t, "@cert-authority * "+authority.Line)
+		_, err := Run(t.Context(), s.target, quick(), nil, io.Discard, io.Discard, committed)
+		wantFault(t, err, HostKeyMismatch, "certificate that does not hold")
+	})
 	t.Run("of another CA", func(t *testing.T) {
 		s := startCertified(t, ca, good)
 		other, _ := fakesshd.Key(t)
@@ -357,6 +365,12 @@ func startCertified(t *testing.T, ca ssh.Signer, change func(*ssh.Certificate)) 
 	if err := cert.SignCert(bytesForever{}, ca); err != nil {
 		t.Fatal(err)
 	}
+	return startShowing(t, cert, host)
+}
+
+// startShowing starts a host that shows a certificate of its key.
+func startShowing(t *testing.T, cert *ssh.Certificate, host ssh.Signer) setup {
+	t.Helper()
 	certified, err := ssh.NewCertSigner(cert, host)
 	if err != nil {
 		t.Fatal(err)

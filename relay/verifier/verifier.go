@@ -106,6 +106,7 @@ func judge(status int, text []byte, uid string) error {
 	if uid == "" || a.Response.UID != uid {
 		return errors.New("the verifier answered another question")
 	}
+	// check: CSRMismatch: a host that whoever looks at its TPM says is none
 	if !a.Response.Allowed {
 		return fmt.Errorf("the verifier refused: %s", decision.OneLine(a.Response.Message, maxMessage))
 	}
