@@ -293,6 +293,34 @@ func TestBeforeARunAHostIsToldWhatThisProcessDidNotSeeItTake(t *testing.T) {
 	}
 }
 
+// What is told of a host that had the name before is not believed of this one, nor what is told of where it pointed.
+func TestAHostStateOfAnotherHostTellsNothing(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(*unstructured.Unstructured)
+		calls  int
+	}{
+		"the same host":        {func(*unstructured.Unstructured) {}, 1},
+		"made anew":            {func(u *unstructured.Unstructured) { u.SetUID("uid-2") }, 2},
+		"pointing elsewhere":   {func(u *unstructured.Unstructured) { u.SetGeneration(2) }, 2},
+		"with another comment": {func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.say("r5", statement.KindRevoke, 5, here, w.root)
+			w.reconcile()
+			w.wantCalls(1, "revoke 5")
+			must(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(w.host), w.host))
+			must(t, w.client.Delete(t.Context(), w.host.DeepCopy()))
+			w.host.SetResourceVersion("")
+			c.change(w.host)
+			must(t, w.client.Create(t.Context(), w.host))
+			w.restart()
+			w.reconcile()
+			w.wantCalls(c.calls, "revoke 5")
+		})
+	}
+}
+
 func TestAHostThatWasAwayIsCaughtUp(t *testing.T) {
 	w := newWorld(t)
 	w.reach = delivery.Unreachable
