@@ -26,10 +26,10 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
-	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/schedule"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 	"github.com/hostwarrant/hostwarrant/testkit"
+	"github.com/hostwarrant/hostwarrant/testkit/cluster"
 )
 
 // world is a cluster with one host and what the roots say.
@@ -56,21 +56,7 @@ type world struct {
 // metric is the value of a gauge, by its name and labels.
 func (w *world) metric(name string) float64 {
 	w.t.Helper()
-	families, err := w.registry.Gather()
-	must(w.t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			full := f.GetName()
-			for _, l := range m.GetLabel() {
-				full += " " + l.GetName() + "=" + l.GetValue()
-			}
-			if full == name {
-				return m.GetGauge().GetValue()
-			}
-		}
-	}
-	w.t.Fatalf("there is no metric %q", name)
-	return 0
+	return cluster.Metric(w.t, w.registry, name)
 }
 
 func (w *world) Snapshot(context.Context, time.Time) (verify.Snapshot, error) {
@@ -92,14 +78,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	w.policy = verify.Snapshot{ClusterID: "prod-1", Policy: testkit.Policy(t, testkit.PolicyDocument(w.signer), w.root)}
 	key, login := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	w.host = judge.NewObject(object.GroupKPSSH, judge.KPSSHVersion, object.KindHost)
-	w.host.SetNamespace("pool")
-	w.host.SetName("host-a")
+	w.host = cluster.Host("host-a", w.signer.Line)
 	w.host.SetUID("uid-1")
 	w.host.SetGeneration(1)
-	w.host.Object["spec"] = map[string]any{
-		"address": "10.0.0.7", "user": "kpssh", "execMode": "Verified", "trustedSigners": []any{w.signer.Line}, "sshKeySecretRef": map[string]any{"name": "host-a-ssh"},
-	}
 	w.host.Object["status"] = map[string]any{"claimRef": map[string]any{"name": "claimed"}} // claimed hosts are told as well
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "pool", Name: "host-a-ssh"},
