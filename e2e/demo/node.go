@@ -27,9 +27,20 @@ const (
 	stepLimit = time.Minute
 )
 
-// nodeSteps have a real kubelet join, and a thief not. A cluster of the user's own gets no node.
+// noNode says why no kubelet can join here, "" where one can.
+func (s *story) noNode() string {
+	switch {
+	case s.cluster.External:
+		return "a cluster of your own is not given a node that ends with the demonstration, nor need it reach a host in here"
+	case !s.cluster.HasControllers():
+		return "KUBEBUILDER_ASSETS has no kube-controller-manager, which signs the certificates of nodes"
+	}
+	return ""
+}
+
+// nodeSteps have a real kubelet join, and a thief not.
 func (s *story) nodeSteps() []step {
-	if s.cluster.External {
+	if s.noNode() != "" {
 		return nil
 	}
 	return []step{
@@ -41,7 +52,7 @@ func (s *story) nodeSteps() []step {
 
 // admitNodes makes the cluster one that hosts may join: docs/operations/join.md.
 func (s *story) admitNodes(ctx context.Context) (err error) {
-	if s.cluster.External {
+	if s.noNode() != "" {
 		return nil
 	}
 	for _, bind := range []func(context.Context) error{s.product.BindBootstrappers, s.product.BindRenewals} {

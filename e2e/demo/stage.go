@@ -24,8 +24,8 @@ func (s *story) startCluster(ctx context.Context) (err error) {
 func (s *story) stage(ctx context.Context) error {
 	began := time.Now()
 	fmt.Fprintln(s.out, "Starting hosts with sshd and sudo, which require warrants, and hostwarrant ...")
-	if s.cluster.External {
-		fmt.Fprintln(s.out, "No kubelet joins: a cluster of your own is not given a node that ends with the demonstration, nor need it reach a host in here.")
+	if why := s.noNode(); why != "" {
+		fmt.Fprintf(s.out, "No kubelet joins: %s.\n", why)
 	}
 	var err error
 	if s.login, err = newLoginKey(); err != nil {
@@ -78,7 +78,7 @@ func (s *story) startHosts(ctx context.Context) error {
 	if s.hostA, err = start("host-a", "keys", clusterID, asItIs); err != nil {
 		return err
 	}
-	if s.hostB, err = start("host-b", "stranger", "elsewhere", asItIs); err != nil || s.cluster.External {
+	if s.hostB, err = start("host-b", "stranger", "elsewhere", asItIs); err != nil || s.noNode() != "" {
 		return err
 	}
 	s.hostC, err = start("host-c", "keys", clusterID, product.AsNode)

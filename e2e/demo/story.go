@@ -33,7 +33,7 @@ type story struct {
 	login   *loginKey
 	hostA   *lab.Host
 	hostB   *lab.Host
-	hostC   *lab.Host         // becomes a node; nil in a cluster of the user's own
+	hostC   *lab.Host         // becomes a node; nil where none can
 	older   envelope.Envelope // join of the first version, as it went to host-a
 	dir     string
 	out     io.Writer

@@ -229,8 +229,13 @@ func (c *ControlPlane) StopAPIServer() error {
 	return c.apiserver.Stop()
 }
 
+// HasControllers says whether the lab's own kube-controller-manager runs: it signs certificates, and cleans up.
+func (c *ControlPlane) HasControllers() bool {
+	return !c.External && c.bin.has("kube-controller-manager")
+}
+
 func (c *ControlPlane) startControllerManager(ctx context.Context, more []string) error {
-	if !c.bin.has("kube-controller-manager") {
+	if !c.HasControllers() {
 		return nil // KUBEBUILDER_ASSETS of setup-envtest has none
 	}
 	kubeconfig, err := c.certificateKubeconfig("controller-manager", "system:kube-controller-manager")

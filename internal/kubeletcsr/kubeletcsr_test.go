@@ -163,6 +163,10 @@ func TestNothingButTheRequestOfThatKubelet(t *testing.T) {
 			}
 		})
 	}
+	_, err := asking(func(x *x509.CertificateRequest) { x.DNSNames = []string{"kubernetes.default"} }).Check(token, node)
+	if err == nil || !strings.Contains(err.Error(), "subject alternative names") {
+		t.Errorf("of a request with a DNS name it says %v", err)
+	}
 	for name, r := range map[string]struct{ token, node string }{"no token": {"", node}, "no node": {token, ""}} {
 		q := asking(func(x *x509.CertificateRequest) { x.Subject.CommonName = "system:node:" + r.node })
 		q.Username = "system:bootstrap:" + r.token

@@ -108,8 +108,14 @@ func heldBy(o *object.HostRun, name string) error {
 func (s Snapshot) holds(o, r *object.HostRun) bool {
 	joins := o.Phase == string(script.Install) || o.Phase == string(script.Join)
 	sameHost := o.Namespace == r.Namespace && o.Host == r.Host
-	mayTake := s.Policy.Hosts.Namespaces[o.Namespace].TakesNodeName(o.NodeName)
-	return joins && o.NodeName == r.NodeName && !sameHost && (s.pending(o, mayTake) || s.registers(o))
+	if !joins || o.NodeName != r.NodeName || sameHost {
+		return false
+	}
+	// check: NodeNameTaken: a second credential for the name of a host that has one already, and has yet to register
+	if s.registers(o) {
+		return true
+	}
+	return s.pending(o, s.Policy.Hosts.Namespaces[o.Namespace].TakesNodeName(o.NodeName))
 }
 
 // holdsBefore is holds where both are stored: one whose host has joined, then one that may have reached its

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,7 +75,7 @@ func (a *Approver) judgeProof(c *candidate, host proof.Host, p *v1alpha1.HostRun
 	facts, err := proof.Verify([]byte(p.Text), []byte(p.Signature), host, asked, a.Now())
 	// check: ProofFailed: whatever the relay writes in place of what the host signed
 	if err != nil {
-		return new(unproved("%v", err))
+		return new(unproved("%s", strings.TrimPrefix(err.Error(), string(decision.ProofFailed)+": ")))
 	}
 	// check: ProofFailed: the token was used by another machine than the one that it was given to
 	if key := sshsig.Fingerprint(c.key); facts.KubeletKey != key {

@@ -40,6 +40,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/relay/hostkeys"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/testkit"
+	"github.com/hostwarrant/hostwarrant/testkit/cluster"
 )
 
 const (
@@ -105,13 +106,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, now: testkit.Now(), events: events.NewFakeRecorder(100), kubelet: newKey(t)}
 	w.root, w.signer, w.hostKey = testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	w.host = judge.NewObject(object.GroupKPSSH, judge.KPSSHVersion, object.KindHost)
-	w.host.SetNamespace("pool")
-	w.host.SetName("host-a")
-	w.host.Object["spec"] = map[string]any{
-		"address": "10.0.0.7", "user": "kpssh", "execMode": "Verified",
-		"trustedSigners": []any{w.signer.Line}, "sshKeySecretRef": map[string]any{"name": "host-a-ssh"},
-	}
+	w.host = cluster.Host("host-a", w.signer.Line)
 	w.profile = judge.NewObject(object.GroupKPSSH, judge.KPSSHVersion, object.KindJoinProfile)
 	w.profile.SetName("tls-bootstrap")
 	scripts, signatures := map[string]any{}, map[string]any{}
@@ -156,12 +151,7 @@ func newKey(t *testing.T) crypto.Signer {
 }
 
 func (w *world) setPolicy(document string) {
-	w.policy = judge.NewObject(object.GroupHostwarrant, "v1alpha1", object.KindTrustPolicy)
-	w.policy.SetName(object.TrustPolicyName)
-	w.policy.Object["spec"] = map[string]any{
-		"document":   document,
-		"signatures": []any{sign(w.t, w.root, trustpolicy.Namespace, []byte(document))},
-	}
+	w.policy = cluster.TrustPolicy(document, sign(w.t, w.root, trustpolicy.Namespace, []byte(document)))
 }
 
 // csr is the request of a kubelet, made with the token five seconds after it was minted.

@@ -276,6 +276,7 @@ func (r *Reconciler) telling(ctx context.Context, j judged) (Telling, error) {
 		return Telling{}, nil
 	}
 	telling, err := r.Statements.Before(ctx, j.host, j.target)
+	// check: PolicyUnavailable: a revocation that nobody could read, and the run that it forbids goes first
 	if err != nil {
 		return Telling{}, fmt.Errorf("reading what the host is to be told: %w", err)
 	}

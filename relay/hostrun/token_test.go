@@ -58,6 +58,10 @@ func TestARunWaitsForItsTokenAndTakesItAlong(t *testing.T) {
 	w.reconcile()
 	w.wantSent(1)
 	w.want(v1alpha1.ConditionSucceeded, isTrue, "Succeeded", "")
+	// What docs/spec/join.md says that a join costs, of the relay's part.
+	if told := w.told(); w.writes != 3+1 || len(told) != 4 { // one write was the minter's
+		t.Errorf("%d writes of the status, and the events %q", w.writes, told)
+	}
 	o := w.courier.deliveries[0]
 	params, err := envelope.DecodeParams(o.Envelope.Params)
 	if err != nil || params["KPSSH_BOOTSTRAP_TOKEN"] != one.Value() {

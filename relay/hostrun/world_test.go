@@ -32,6 +32,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 	"github.com/hostwarrant/hostwarrant/testkit"
+	"github.com/hostwarrant/hostwarrant/testkit/cluster"
 )
 
 // fakeCourier is a fake: it plays hosts without a connection.
@@ -111,13 +112,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, now: testkit.Now(), courier: &fakeCourier{report: succeeded()}}
 	w.root, w.signer = testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	login, host := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	w.host = judge.NewObject(object.GroupKPSSH, judge.KPSSHVersion, object.KindHost)
-	w.host.SetNamespace("pool")
-	w.host.SetName("host-a")
-	w.host.Object["spec"] = map[string]any{
-		"address": "10.0.0.7", "user": "kpssh", "execMode": "Verified",
-		"trustedSigners": []any{w.signer.Line}, "sshKeySecretRef": map[string]any{"name": "host-a-ssh"},
-	}
+	w.host = cluster.Host("host-a", w.signer.Line)
 	w.secret = &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "pool", Name: "host-a-ssh"},
 		Data:       map[string][]byte{"privateKey": login.PEM, "knownHost": []byte("10.0.0.7 " + host.Line + "\n")},
@@ -153,12 +148,7 @@ func (w *world) sign(phase script.Phase) {
 }
 
 func (w *world) setPolicy(document string) {
-	w.policy = judge.NewObject(object.GroupHostwarrant, "v1alpha1", object.KindTrustPolicy)
-	w.policy.SetName(object.TrustPolicyName)
-	w.policy.Object["spec"] = map[string]any{
-		"document":   document,
-		"signatures": []any{testkit.Sign(w.t, w.root, trustpolicy.Namespace, []byte(document))},
-	}
+	w.policy = cluster.TrustPolicy(document, testkit.Sign(w.t, w.root, trustpolicy.Namespace, []byte(document)))
 }
 
 // start stores the world's objects, nil ones left out, and makes a relay.
@@ -236,23 +226,7 @@ func (w *world) restart() {
 // metric is the value of a gauge, by its name and labels.
 func (w *world) metric(name string) float64 {
 	w.t.Helper()
-	families, err := w.registry.Gather()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			full := f.GetName()
-			for _, l := range m.GetLabel() {
-				full += " " + l.GetName() + "=" + l.GetValue()
-			}
-			if full == name {
-				return m.GetGauge().GetValue()
-			}
-		}
-	}
-	w.t.Fatalf("there is no metric %q", name)
-	return 0
+	return cluster.Metric(w.t, w.registry, name)
 }
 
 func (w *world) reconcile() ctrl.Result {

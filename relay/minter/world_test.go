@@ -33,6 +33,7 @@ import (
 	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/token"
 	"github.com/hostwarrant/hostwarrant/testkit"
+	"github.com/hostwarrant/hostwarrant/testkit/cluster"
 )
 
 const takesToken = "KPSSH_BOOTSTRAP_TOKEN required secret re [a-z0-9]{6}[.][a-z0-9]{16}"
@@ -69,21 +70,11 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) signedPolicy(document string) *unstructured.Unstructured {
-	p := judge.NewObject(object.GroupHostwarrant, "v1alpha1", object.KindTrustPolicy)
-	p.SetName(object.TrustPolicyName)
-	p.Object["spec"] = map[string]any{"document": document, "signatures": []any{testkit.Sign(w.t, w.root, trustpolicy.Namespace, []byte(document))}}
-	return p
+	return cluster.TrustPolicy(document, testkit.Sign(w.t, w.root, trustpolicy.Namespace, []byte(document)))
 }
 
 func (w *world) host(name string) *unstructured.Unstructured {
-	h := judge.NewObject(object.GroupKPSSH, judge.KPSSHVersion, object.KindHost)
-	h.SetNamespace("pool")
-	h.SetName(name)
-	h.Object["spec"] = map[string]any{
-		"address": "10.0.0.7", "user": "kpssh", "execMode": "Verified",
-		"trustedSigners": []any{w.signer.Line}, "sshKeySecretRef": map[string]any{"name": name + "-ssh"},
-	}
-	return h
+	return cluster.Host(name, w.signer.Line)
 }
 
 // signedProfile has a join script whose warrant declares the parameters.
@@ -363,19 +354,5 @@ func (w *world) wantNothing() {
 // metric is the value of a counter or gauge, by its name and labels.
 func (w *world) metric(name string) float64 {
 	w.t.Helper()
-	families, err := w.registry.Gather()
-	w.must(err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			full := f.GetName()
-			for _, l := range m.GetLabel() {
-				full += fmt.Sprintf(" %s=%s", l.GetName(), l.GetValue())
-			}
-			if full == name {
-				return m.GetGauge().GetValue() + m.GetCounter().GetValue()
-			}
-		}
-	}
-	w.t.Fatalf("there is no metric %q", name)
-	return 0
+	return cluster.Metric(w.t, w.registry, name)
 }

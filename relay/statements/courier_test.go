@@ -26,10 +26,10 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/relay/delivery"
-	"github.com/hostwarrant/hostwarrant/relay/judge"
 	"github.com/hostwarrant/hostwarrant/relay/schedule"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
 	"github.com/hostwarrant/hostwarrant/testkit"
+	"github.com/hostwarrant/hostwarrant/testkit/cluster"
 )
 
 // world is a cluster with one host and what the roots say.
@@ -56,21 +56,7 @@ type world struct {
 // metric is the value of a gauge, by its name and labels.
 func (w *world) metric(name string) float64 {
 	w.t.Helper()
-	families, err := w.registry.Gather()
-	must(w.t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			full := f.GetName()
-			for _, l := range m.GetLabel() {
-				full += " " + l.GetName() + "=" + l.GetValue()
-			}
-			if full == name {
-				return m.GetGauge().GetValue()
-			}
-		}
-	}
-	w.t.Fatalf("there is no metric %q", name)
-	return 0
+	return cluster.Metric(w.t, w.registry, name)
 }
 
 func (w *world) Snapshot(context.Context, time.Time) (verify.Snapshot, error) {
@@ -92,14 +78,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	w.policy = verify.Snapshot{ClusterID: "prod-1", Policy: testkit.Policy(t, testkit.PolicyDocument(w.signer), w.root)}
 	key, login := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	w.host = judge.NewObject(object.GroupKPSSH, judge.KPSSHVersion, object.KindHost)
-	w.host.SetNamespace("pool")
-	w.host.SetName("host-a")
+	w.host = cluster.Host("host-a", w.signer.Line)
 	w.host.SetUID("uid-1")
 	w.host.SetGeneration(1)
-	w.host.Object["spec"] = map[string]any{
-		"address": "10.0.0.7", "user": "kpssh", "execMode": "Verified", "trustedSigners": []any{w.signer.Line}, "sshKeySecretRef": map[string]any{"name": "host-a-ssh"},
-	}
 	w.host.Object["status"] = map[string]any{"claimRef": map[string]any{"name": "claimed"}} // claimed hosts are told as well
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "pool", Name: "host-a-ssh"},
@@ -290,6 +271,34 @@ func TestBeforeARunAHostIsToldWhatThisProcessDidNotSeeItTake(t *testing.T) {
 	w.c.Source.Stale()
 	if _, err := w.c.Before(t.Context(), h, transport.Target{}); err == nil {
 		t.Fatal("a run goes on although nobody knows what its host is to be told")
+	}
+}
+
+// What is told of a host that had the name before is not believed of this one, nor what is told of where it pointed.
+func TestAHostStateOfAnotherHostTellsNothing(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(*unstructured.Unstructured)
+		calls  int
+	}{
+		"the same host":        {func(*unstructured.Unstructured) {}, 1},
+		"made anew":            {func(u *unstructured.Unstructured) { u.SetUID("uid-2") }, 2},
+		"pointing elsewhere":   {func(u *unstructured.Unstructured) { u.SetGeneration(2) }, 2},
+		"with another comment": {func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.say("r5", statement.KindRevoke, 5, here, w.root)
+			w.reconcile()
+			w.wantCalls(1, "revoke 5")
+			must(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(w.host), w.host))
+			must(t, w.client.Delete(t.Context(), w.host.DeepCopy()))
+			w.host.SetResourceVersion("")
+			c.change(w.host)
+			must(t, w.client.Create(t.Context(), w.host))
+			w.restart()
+			w.reconcile()
+			w.wantCalls(c.calls, "revoke 5")
+		})
 	}
 }
 

@@ -72,6 +72,7 @@ func (s *Source) Words(ctx context.Context) (verify.Words, uint64, error) {
 // takes time and no memory.
 func (s *Source) judge(ctx context.Context, now time.Time) (verify.Words, error) {
 	snapshot, err := s.Policy.Snapshot(ctx, now)
+	// check: PolicyUnavailable: words of roots that are no longer, or not yet, in force
 	if err != nil {
 		return verify.Words{}, err
 	}

@@ -85,6 +85,7 @@ func (c *Courier) recall(ctx context.Context, m *metav1.PartialObjectMetadata) e
 func (h *host) assume(s *v1alpha1.HostState, m *metav1.PartialObjectMetadata, now time.Time) {
 	h.look = now.Add(time.Duration(float64(lookEvery) * (wait.Jitter(time.Second, 1) - time.Second).Seconds()))
 	mine := slices.ContainsFunc(s.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == m.UID })
+	// check: InUse: a HostState of another host of the name, or of where it pointed before, says that there is no news for this one
 	if !mine || s.Status.LastContact == nil || s.Status.ObservedGeneration != m.Generation {
 		return
 	}

@@ -26,6 +26,7 @@ type Pin struct {
 // host already. A fingerprint is no pin: it does not say which key types to ask
 // for, and so leaves the choice to whoever answers.
 func ParsePin(text []byte) (Pin, error) {
+	// check: TooLarge: a Secret full of lines, parsed again for each attempt
 	if len(text) > maxPin {
 		return Pin{}, failed(HostKeyNotPinned, "the pin is longer than %d bytes", maxPin)
 	}
@@ -170,11 +171,13 @@ func (p Pin) Authorities() []ssh.PublicKey { return slices.Clone(p.authorities) 
 // not among authorities, and nil where there is none.
 func (p Pin) Outside(keys, authorities []ssh.PublicKey) ssh.PublicKey {
 	for _, key := range p.keys {
+		// check: HostKeyNotPinned: one more key in the Secret, and another machine may be the host
 		if !holds(keys, key) {
 			return key
 		}
 	}
 	for _, key := range p.authorities {
+		// check: HostKeyNotPinned: one more CA in the Secret, and every machine that it certifies may be the host
 		if !holds(authorities, key) {
 			return key
 		}

@@ -219,6 +219,7 @@ func (d *drain) copy(w io.Writer, r io.Reader) {
 	buf := make([]byte, copySize)
 	for {
 		n, err := r.Read(buf)
+		// check: TooLarge: a host that prints without an end keeps its slot, and the relay busy
 		if n > 0 && !d.take(n) {
 			d.giveUp(errors.New("the host sent more output than is taken"))
 			return
