@@ -63,21 +63,15 @@ func served(t *testing.T) map[string]Object {
 // at is the map at a path, nil where there is none.
 func at(m map[string]any, path ...string) map[string]any {
 	for _, field := range path {
-		m, _ = m[field].(map[string]any)
+		m = as[map[string]any](m[field])
 	}
 	return m
 }
 
 func list(m map[string]any, field string) []map[string]any {
 	var out []map[string]any
-	entries, ok := m[field].([]any)
-	if !ok {
-		return nil
-	}
-	for _, e := range entries {
-		if entry, ok := e.(map[string]any); ok {
-			out = append(out, entry)
-		}
+	for _, e := range as[[]any](m[field]) {
+		out = append(out, as[map[string]any](e))
 	}
 	return out
 }

@@ -56,15 +56,10 @@ func (l *Looks) touched(key string, now look) bool {
 }
 
 func lookAt(live Object) look {
-	l := look{uid: Object(live.metadata()).text("uid")}
-	l.generation, _ = live.metadata()["generation"].(int64)
-	hooks, _ := live["webhooks"].([]any)
-	for _, hook := range hooks {
-		if h, ok := hook.(map[string]any); ok {
-			if config, ok := h["clientConfig"].(map[string]any); ok {
-				l.bundles += fmt.Sprintln(config["caBundle"])
-			}
-		}
+	l := look{uid: Object(live.metadata()).text("uid"), generation: as[int64](live.metadata()["generation"])}
+	for _, hook := range as[[]any](live["webhooks"]) {
+		config := as[map[string]any](as[map[string]any](hook)["clientConfig"])
+		l.bundles += fmt.Sprintln(config["caBundle"])
 	}
 	return l
 }

@@ -3,15 +3,18 @@ package drift
 // Object is an object of the API as a client reads it: integers are int64.
 type Object map[string]any
 
-func (o Object) text(field string) string {
-	s, _ := o[field].(string)
-	return s
+// as is a value where it is of that type, else the zero one: something else in its place counts as nothing there.
+func as[T any](value any) T {
+	if v, ok := value.(T); ok {
+		return v
+	}
+	var none T
+	return none
 }
 
-func (o Object) metadata() map[string]any {
-	m, _ := o["metadata"].(map[string]any)
-	return m
-}
+func (o Object) text(field string) string { return as[string](o[field]) }
+
+func (o Object) metadata() map[string]any { return as[map[string]any](o["metadata"]) }
 
 // APIVersion is group and version.
 func (o Object) APIVersion() string { return o.text("apiVersion") }

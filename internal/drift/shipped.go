@@ -42,13 +42,8 @@ func Parse(texts []string, namespace string) ([]Object, error) {
 // normalize gives an object integers as a client reads them, and the namespace of the installation.
 func (o Object) normalize(namespace string) error {
 	whole(map[string]any(o))
-	hooks, ok := o["webhooks"].([]any)
-	if !ok {
-		return nil
-	}
-	for _, hook := range hooks {
-		h, _ := hook.(map[string]any)
-		config, _ := h["clientConfig"].(map[string]any)
+	for _, hook := range as[[]any](o["webhooks"]) {
+		config := as[map[string]any](as[map[string]any](hook)["clientConfig"])
 		service, ok := config["service"].(map[string]any)
 		if !ok {
 			return fmt.Errorf("reading what is shipped: %s holds a webhook without a service", o)

@@ -27,30 +27,25 @@ func state(name, reachable string, revoke, mark int) tree {
 	if reachable != "Answered" {
 		status = "False"
 	}
+	return told(name, "revoke", revoke, mark, tree{"type": "Reachable", "status": status, "reason": reachable})
+}
+
+// answering is the state of a host that has no statement, with a condition Current.
+func answering(reason, status string) tree {
+	return told("a", "revoke", 0, 40, tree{"type": "Current", "status": status, "reason": reason})
+}
+
+// knowing is the state of a host that has one statement.
+func knowing(kind string, serial int) tree { return told("a", kind, serial, 40) }
+
+func told(name, kind string, serial, mark int, conditions ...tree) tree {
 	return tree{
 		"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostState", "metadata": tree{"namespace": "pool", "name": name},
 		"status": tree{
-			"lastContact": "2026-11-30T11:00:00Z", "skewSeconds": 2, "statements": []tree{{"kind": "revoke", "serial": revoke}},
-			"marks": []tree{{"profile": "tls", "serial": mark}}, "conditions": []tree{{"type": "Reachable", "status": status, "reason": reachable}},
+			"lastContact": "2026-11-30T11:00:00Z", "skewSeconds": 2, "statements": []tree{{"kind": kind, "serial": serial}},
+			"marks": []tree{{"profile": "tls", "serial": mark}}, "conditions": conditions,
 		},
 	}
-}
-
-// answering is a state without statements and with a condition Current.
-func answering(reason, status string) tree {
-	s := state("a", "Answered", 0, 40)
-	told, _ := s["status"].(tree)
-	conditions, _ := told["conditions"].([]tree)
-	told["conditions"] = append(conditions, tree{"type": "Current", "status": status, "reason": reason})
-	return s
-}
-
-// knowing is a state with a statement of that kind alone.
-func knowing(kind string, serial int) tree {
-	s := state("a", "Answered", 0, 40)
-	told, _ := s["status"].(tree)
-	told["statements"] = []tree{{"kind": kind, "serial": serial}}
-	return s
 }
 
 func revoke(serial int, place, verified string) tree {

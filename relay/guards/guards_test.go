@@ -95,10 +95,19 @@ func (w *world) drifting(t *testing.T) (all []string, series int) {
 }
 
 func TestWhatGuardsIsLookedAt(t *testing.T) {
-	hook := func(u *unstructured.Unstructured, edit func(map[string]any)) {
-		hooks, _ := u.Object["webhooks"].([]any)
-		h, _ := hooks[0].(map[string]any)
-		edit(h)
+	hook := func(t *testing.T, w *world, value any, path ...string) {
+		t.Helper()
+		u := w.stored(t, validating)
+		hooks, _, err := unstructured.NestedSlice(u.Object, "webhooks")
+		must(t, err)
+		h, ok := hooks[0].(map[string]any)
+		if !ok {
+			t.Fatalf("a webhook is a %T", hooks[0])
+		}
+		must(t, unstructured.SetNestedField(h, value, path...))
+		must(t, unstructured.SetNestedSlice(u.Object, hooks, "webhooks"))
+		u.SetLabels(map[string]string{"a": "b"})
+		must(t, w.client.Update(t.Context(), u))
 	}
 	for name, c := range map[string]struct {
 		change func(*testing.T, *world)
@@ -106,36 +115,34 @@ func TestWhatGuardsIsLookedAt(t *testing.T) {
 		says   string
 	}{
 		"as it was shipped": {func(*testing.T, *world) {}, nil, "is as shipped"},
-		"labels and a CA": {func(t *testing.T, w *world) {
-			u := w.stored(t, validating)
-			u.SetLabels(map[string]string{"a": "b"})
-			hook(u, func(h map[string]any) {
-				config, _ := h["clientConfig"].(map[string]any)
-				config["caBundle"] = "QQ=="
-			})
-			must(t, w.client.Update(t.Context(), u))
-		}, nil, "is as shipped"},
-		"a webhook that fails open": {func(t *testing.T, w *world) {
-			u := w.stored(t, validating)
-			hook(u, func(h map[string]any) { h["failurePolicy"] = "Ignore" })
-			must(t, w.client.Update(t.Context(), u))
-		}, []string{validating}, "webhooks[0].failurePolicy differs from what is shipped"},
-		"a namespace that is left out": {func(t *testing.T, w *world) {
-			u := w.stored(t, validating)
-			hook(u, func(h map[string]any) {
-				h["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"a": "b"}}
-			})
-			must(t, w.client.Update(t.Context(), u))
-		}, []string{validating}, "webhooks[0].namespaceSelector differs from what is shipped"},
-		"no configuration": {func(t *testing.T, w *world) { must(t, w.client.Delete(t.Context(), w.stored(t, validating))) },
-			[]string{validating}, validating + ": is missing"},
+		"labels and a CA":   {func(t *testing.T, w *world) { hook(t, w, "QQ==", "clientConfig", "caBundle") }, nil, "is as shipped"},
+		"a webhook that fails open": {
+			func(t *testing.T, w *world) { hook(t, w, "Ignore", "failurePolicy") },
+			[]string{validating},
+			"webhooks[0].failurePolicy differs from what is shipped",
+		},
+		"a namespace that is left out": {
+			func(t *testing.T, w *world) {
+				hook(t, w, map[string]any{"matchLabels": map[string]any{"a": "b"}}, "namespaceSelector")
+			},
+			[]string{validating},
+			"webhooks[0].namespaceSelector differs from what is shipped",
+		},
+		"no configuration": {
+			func(t *testing.T, w *world) { must(t, w.client.Delete(t.Context(), w.stored(t, validating))) },
+			[]string{validating},
+			validating + ": is missing",
+		},
 		"a binding that only warns": {func(t *testing.T, w *world) {
 			u := w.stored(t, binding)
 			must(t, unstructured.SetNestedSlice(u.Object, []any{"Warn", "Audit"}, "spec", "validationActions"))
 			must(t, w.client.Update(t.Context(), u))
 		}, []string{binding}, binding + ": spec.validationActions[0] differs from what is shipped"},
-		"no right to look": {func(_ *testing.T, w *world) { w.unreadable = "hostwarrant-ledger" },
-			[]string{"ValidatingAdmissionPolicy/hostwarrant-ledger", binding}, binding + ": cannot be read: forbidden"},
+		"no right to look": {
+			func(_ *testing.T, w *world) { w.unreadable = "hostwarrant-ledger" },
+			[]string{"ValidatingAdmissionPolicy/hostwarrant-ledger", binding},
+			binding + ": cannot be read: forbidden",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
