@@ -72,6 +72,11 @@ func (w *world) end(t testing.TB, n int) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for ; ; <-tick.C {
+		select {
+		case <-w.Programs.Relay.Done(): // it lost its lease, for instance, and here nobody starts it again
+			t.Fatalf("the relay has ended: %s", w.Programs.Relay.Tail(1))
+		default:
+		}
 		if len(scripts(t, w.hosts)) < n {
 			continue
 		}
