@@ -22,6 +22,7 @@ type account struct {
 	relay, api harness.Metrics
 	processor  map[string]time.Duration // by program
 	machine    time.Duration
+	connected  int // to hosts
 }
 
 func (w *world) account(t testing.TB) account {
@@ -32,6 +33,11 @@ func (w *world) account(t testing.TB) account {
 	}
 	a.processor["this test"] = own(t)
 	a.machine = lab.MachineTime(t)
+	for _, line := range lines(t, w.hosts) {
+		if line == connected {
+			a.connected++
+		}
+	}
 	var err error
 	a.relay, err = harness.ReadMetrics(t.Context(), w.Programs.Relay.Metrics)
 	must(t, err)

@@ -45,18 +45,19 @@ func BenchmarkRelay(b *testing.B) {
 	b.StopTimer()
 	u := use{before, w.account(b)}
 	writes := u.calls("POST", "PUT", "PATCH", "DELETE") / float64(n)
-	floor := w.writes(b, int(writes+0.5))
 	ideal := scriptTime * time.Duration((n+concurrent-1)/concurrent)
 	times := func(d time.Duration) float64 { return d.Seconds() / ideal.Seconds() }
 	busy := u.ours() / time.Duration(runtime.NumCPU())
 	fmt.Printf("relay, %d hosts × %s at concurrency %d; load %.4s before\n", n, scriptTime, concurrent, load)
 	fmt.Printf("  %6.1f s  all runs, %.2f × ideal (%.1f s); creating them took %.1f s of it\n", u.took().Seconds(), times(u.took()), ideal.Seconds(), created.Seconds())
-	fmt.Printf("  %6.1f s  floor: %d bare API writes a run; %.1f s as many handshakes, both at the same concurrency\n", floor.Seconds(), int(writes+0.5), handshakes.Seconds())
 	fmt.Printf("  %6.1f s  of all %d processors are what the programs below needed, hosts and control plane included: %.2f × ideal\n", busy.Seconds(), runtime.NumCPU(), times(busy))
-	fmt.Printf("  %6.1f    API writes a run, the lease's renewal included; %.1f reads\n", writes, u.calls("GET")/float64(n))
+	fmt.Printf("  %6.1f    API writes a run, the lease's renewal included; %.1f reads; %.1f connections to hosts\n",
+		writes, u.calls("GET")/float64(n), float64(u.after.connected-u.before.connected)/float64(n))
 	fmt.Printf("  %6d MiB resident at most\n", w.Programs.Relay.PeakKiB(b)>>10)
 	fmt.Printf("  processor time in s: %s\n", u.processors())
 	fmt.Printf("  requests a run, of all clients: %s\n", u.requests(n))
+	floor := w.writes(b, int(writes+0.5))
+	fmt.Printf("  %6.1f s  floor: %d bare API writes a run; %.1f s as many handshakes, both at the same concurrency\n", floor.Seconds(), int(writes+0.5), handshakes.Seconds())
 	b.ReportMetric(times(u.took()), "×ideal")
 	b.ReportMetric(writes, "writes/run")
 	if begun := len(scripts(b, w.hosts)); begun != n {
@@ -71,6 +72,11 @@ func (w *world) end(t testing.TB, n int) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for ; ; <-tick.C {
+		select {
+		case <-w.Programs.Relay.Done(): // it lost its lease, for instance, and here nobody starts it again
+			t.Fatalf("the relay has ended: %s", w.Programs.Relay.Tail(1))
+		default:
+		}
 		if len(scripts(t, w.hosts)) < n {
 			continue
 		}

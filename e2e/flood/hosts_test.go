@@ -27,7 +27,11 @@ import (
 // hostsWord as first argument makes the test program the process of the hosts.
 const hostsWord = "hostwarrant-flood-hosts"
 
-const ready = "ready"
+// Lines of the hosts' process, beside "script RUN-ID".
+const (
+	ready     = "ready"
+	connected = "connected"
+)
 
 // address is that of a host: each has one of the loopback network, and so the usual port.
 func address(n int) string { return fmt.Sprintf("127.66.%d.%d", n/250, 1+n%250) }
@@ -83,10 +87,21 @@ func hosts(args []string) error {
 		if err != nil {
 			return err
 		}
-		fakesshd.Serve(l, login, func(s *fakesshd.Session) int { return shim(s, script) }, fakesshd.Options{}, key)
+		fakesshd.Serve(counted{l}, login, func(s *fakesshd.Session) int { return shim(s, script) }, fakesshd.Options{}, key)
 	}
 	fmt.Println(ready)
 	select {}
+}
+
+// counted prints a line for each connection that it takes.
+type counted struct{ net.Listener }
+
+func (c counted) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		fmt.Println(connected)
+	}
+	return conn, err
 }
 
 func keys(dir string) (ssh.Signer, ssh.PublicKey, error) {
