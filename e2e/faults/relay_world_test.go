@@ -3,9 +3,7 @@
 package faults
 
 import (
-	"bytes"
 	"context"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -56,17 +54,7 @@ func newWorld(t *testing.T) *world {
 // namePoolNodesOnly has the policy allow node names that begin with the namespace's.
 func (w *world) namePoolNodesOnly(ctx context.Context, t *testing.T) {
 	t.Helper()
-	policy, err := os.ReadFile(w.PolicyFile())
-	must(t, err)
-	for old, changed := range map[string]string{"    version: 1\n": "    version: 2\n", `nodeNames: ["*"]`: `nodeNames: ["pool-*"]`} {
-		if !bytes.Contains(policy, []byte(old)) {
-			t.Fatalf("the policy does not hold %q:\n%s", old, policy)
-		}
-		policy = bytes.Replace(policy, []byte(old), []byte(changed), 1)
-	}
-	must(t, os.WriteFile(w.PolicyFile(), policy, 0o600))
-	w.Command(t, "policy", "sign", "-i", w.PolicyFile(), "--key", w.Keys+"/root", "--replace")
-	must(t, w.Product.ApplyPolicy(ctx, w.PolicyFile()))
+	w.RewritePolicy(ctx, t, map[string]string{"    version: 1\n": "    version: 2\n", `nodeNames: ["*"]`: `nodeNames: ["pool-*"]`})
 }
 
 // relayRuns starts a relay where none runs: a Deployment would.
