@@ -150,7 +150,7 @@ func TestAHostCA(t *testing.T) {
 		h.mismatch(t, "by one that is pinned as a host's own key", ca.Line, "")
 	}
 	h.Must(t, "rm /etc/ssh/sshd_config.d/certificate.conf")
-	h.reload(t)
+	h.ReloadSSHD(t)
 	h.mismatch(t, "without a certificate", "@cert-authority * "+testkit.NewSigner(t, "ed25519").Line, "no key of a pinned type")
 }
 
@@ -170,14 +170,5 @@ func (h target) certify(t *testing.T, kind string, c *ssh.Certificate) {
 	path := keyFiles()[kind] + "-cert.pub"
 	must(t, h.WriteFile(path, ssh.MarshalAuthorizedKey(c), 0o644))
 	must(t, h.WriteFile("/etc/ssh/sshd_config.d/certificate.conf", []byte("HostCertificate "+path+"\n"), 0o644))
-	h.reload(t)
-}
-
-// reload has the sshd that listens read its configuration, and waits until it listens again.
-func (h target) reload(t *testing.T) {
-	t.Helper()
-	listens := func() int { return strings.Count(h.Log(10000), "Server listening") }
-	before := listens()
-	h.Must(t, `for p in /proc/[0-9]*; do if [ "$(cat $p/comm 2>/dev/null)" = sshd ] && grep -qz listener $p/cmdline; then kill -HUP ${p#/proc/}; fi; done`)
-	testkit.Eventually(t, stepLimit, "sshd to listen with its new configuration", func() bool { return listens() > before })
+	h.ReloadSSHD(t)
 }

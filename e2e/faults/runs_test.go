@@ -3,7 +3,6 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -62,7 +61,7 @@ func TestAHostWhoseKeysAreChangedWhileAScriptRuns(t *testing.T) {
 	must(t, h.WriteFile("/etc/ssh/ssh_host_ed25519_key", own.PEM, 0o600))
 	must(t, h.WriteFile("/etc/ssh/ssh_host_ed25519_key.pub", []byte(own.Line+"\n"), 0o644))
 	w.Secret(t, "rotated", login, h.Addr.String()+" "+own.Line)
-	h.reload(t)
+	h.ReloadSSHD(t)
 	h.hangUp(t)
 	w.Until(t, "rotated", stepLimit, func(r *v1alpha1.HostRun) bool {
 		return strings.Contains(courier.ConditionOf(r, v1alpha1.ConditionSucceeded).Message, "the script is running on the host")
@@ -134,7 +133,7 @@ func TestRunsThatWereNeverAdmittedReachNoHost(t *testing.T) {
 	w := newWorld(t)
 	w.Profile(t, "never", counted)
 	h := w.at(t, "never")
-	w.withoutWebhook(t)
+	w.WithoutWebhook(t)
 	ctx := t.Context()
 	_, err := w.ControlPlane.Client().CoreV1().Nodes().Create(ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "pool-living"}, Spec: corev1.NodeSpec{ProviderID: "kpssh://pool/another"},
@@ -177,18 +176,4 @@ spec: {address: %q, user: kpssh, execMode: Verified, trustedSigners: [%q], sshKe
 	if err := w.Client.Create(ctx, r); !apierrors.IsInvalid(err) {
 		t.Errorf("a host reference with a namespace in it: %v", err)
 	}
-}
-
-// withoutWebhook takes our admission away until the test ends, as a cluster administrator can.
-func (w *world) withoutWebhook(t *testing.T) {
-	t.Helper()
-	configurations := w.ControlPlane.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	shipped, err := configurations.Get(t.Context(), "hostwarrant", metav1.GetOptions{})
-	must(t, err)
-	must(t, configurations.Delete(t.Context(), "hostwarrant", metav1.DeleteOptions{}))
-	t.Cleanup(func() {
-		shipped.ResourceVersion, shipped.UID = "", ""
-		_, err := configurations.Create(context.Background(), shipped, metav1.CreateOptions{})
-		must(t, err)
-	})
 }

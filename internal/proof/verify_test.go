@@ -79,6 +79,16 @@ func TestWhoseProofCounts(t *testing.T) {
 	}
 }
 
+// TestALongProofIsNotLookedAt: its length is judged before anything that costs work, the signature first.
+func TestALongProofIsNotLookedAt(t *testing.T) {
+	host := testkit.NewSigner(t, "ed25519")
+	trust := proof.Host{Keys: []ssh.PublicKey{host.PublicKey()}}
+	for length, want := range map[int]decision.Reason{proof.MaxBytes: decision.SignatureMalformed, proof.MaxBytes + 1: decision.Malformed} {
+		_, err := proof.Verify(make([]byte, length), []byte("none"), trust, question(), testkit.Now())
+		testkit.WantReason(t, err, want)
+	}
+}
+
 // TestAProofAnswersItsQuestion: what was signed for another nonce, run or cluster says nothing here.
 func TestAProofAnswersItsQuestion(t *testing.T) {
 	host := testkit.NewSigner(t, "ed25519")

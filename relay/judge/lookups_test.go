@@ -28,7 +28,7 @@ func TestRunsOfTheNodesNameAreLookedAtAndNoOthers(t *testing.T) {
 		}
 	}
 	mine := run("pool", "mine", "pool-1")
-	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine, run("pool", "same", "pool-1"), run("farm", "elsewhere", "pool-1"), run("pool", "probe", ""))
+	b := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.HostRun{}, NodeNames, NodeNameOf).WithObjects(mine, run("pool", "same", "pool-1"), run("farm", "elsewhere", "pool-1"), run("pool", "probe", ""))
 	for n := range 5 {
 		b = b.WithObjects(run("pool", fmt.Sprint("other-", n), fmt.Sprint("pool-1", n)))
 	}

@@ -119,13 +119,18 @@ func (p *Prover) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
+// Question is what a host is sent to prove itself.
+func Question(nonce, runUID string) ([]byte, error) {
+	params, err := envelope.EncodeParams(map[string]string{"KPSSH_NONCE": nonce, "KPSSH_RUN_UID": runUID})
+	if err != nil {
+		return nil, err
+	}
+	return envelope.Envelope{Phase: envelope.PhaseProve, Params: params}.Encode()
+}
+
 // ask runs phase prove; fault says why there is no answer.
 func (p *Prover) ask(ctx context.Context, target transport.Target, run *v1alpha1.HostRun) (output []byte, fault string) {
-	params, err := envelope.EncodeParams(map[string]string{"KPSSH_NONCE": run.Status.Proof.Nonce, "KPSSH_RUN_UID": string(run.UID)})
-	if err != nil {
-		return nil, err.Error()
-	}
-	text, err := envelope.Envelope{Phase: envelope.PhaseProve, Params: params}.Encode()
+	text, err := Question(run.Status.Proof.Nonce, string(run.UID))
 	if err != nil {
 		return nil, err.Error()
 	}
