@@ -221,7 +221,7 @@ func (w *courierWorld) hostKnowsBetter(t *testing.T) {
 
 // migration: the cluster takes scripts without a warrant for a while, and only a host that says so runs them.
 func (w *courierWorld) migration(t *testing.T) {
-	w.ChangePolicy(t.Context(), t, map[string]string{"requireWarrant: true": "requireWarrant: false"})
+	w.RewritePolicy(t.Context(), t, map[string]string{"    version: 1\n": "    version: 2\n", "requireWarrant: true": "requireWarrant: false"})
 	w.AppliesInTime(t, w.Signed(t, "bare", "echo ran without a warrant\n"))
 	w.HostWith(t, "host-migrating", func(o *lab.HostOptions) { o.ShimConf = product.ShimConf("optional") })
 	w.Host(t, "host-done")

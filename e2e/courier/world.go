@@ -5,7 +5,6 @@ package courier
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,8 +38,6 @@ type World struct {
 	Client       client.Client
 	Keys         string // directory of hostwarrant init
 	Login        testkit.Signer
-
-	version int // of the policy, less one
 }
 
 // New installs the product and returns when relay and webhook are ready. ctx bounds that.
@@ -89,25 +86,6 @@ func (w *World) start(ctx context.Context, t testing.TB) {
 
 // PolicyFile is the signed TrustPolicy.
 func (w *World) PolicyFile() string { return filepath.Join(w.Keys, "trust-policy.yaml") }
-
-// ChangePolicy replaces texts of the policy, each of which must stand there, and puts its next version in force.
-func (w *World) ChangePolicy(ctx context.Context, t testing.TB, changes map[string]string) {
-	t.Helper()
-	text, err := os.ReadFile(w.PolicyFile())
-	must(t, err)
-	policy := string(text)
-	w.version++
-	changes[fmt.Sprintf("    version: %d\n", w.version)] = fmt.Sprintf("    version: %d\n", w.version+1)
-	for old, changed := range changes {
-		if !strings.Contains(policy, old) {
-			t.Fatalf("the policy does not hold %q:\n%s", old, policy)
-		}
-		policy = strings.Replace(policy, old, changed, 1)
-	}
-	must(t, os.WriteFile(w.PolicyFile(), []byte(policy), 0o600))
-	w.Command(t, "policy", "sign", "-i", w.PolicyFile(), "--key", filepath.Join(w.Keys, "root"), "--replace")
-	must(t, w.Product.ApplyPolicy(ctx, w.PolicyFile()))
-}
 
 func newClient(t testing.TB, cp *lab.ControlPlane) client.Client {
 	t.Helper()

@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		w := &world{World: courier.New(ctx, t, shared.Lab(t), cp)}
-		w.ChangePolicy(ctx, t, map[string]string{`nodeNames: ["*"]`: `nodeNames: ["pool-*"]`}) // as the namespace is named
+		w.namePoolNodesOnly(ctx, t)
 		var err error
 		w.gate, err = harness.StartGate(ctx, cp, "gate")
 		must(t, err)
@@ -49,6 +49,12 @@ func newWorld(t *testing.T) *world {
 	}
 	installed.relayRuns(t)
 	return installed
+}
+
+// namePoolNodesOnly has the policy allow node names that begin with the namespace's.
+func (w *world) namePoolNodesOnly(ctx context.Context, t *testing.T) {
+	t.Helper()
+	w.RewritePolicy(ctx, t, map[string]string{"    version: 1\n": "    version: 2\n", `nodeNames: ["*"]`: `nodeNames: ["pool-*"]`})
 }
 
 // relayRuns starts a relay where none runs: a Deployment would.

@@ -65,7 +65,7 @@ func newWorld(t *testing.T) *world {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		w := &world{World: courier.New(ctx, t, shared.Lab(t), cp), client: cp.Client(), hostCA: testkit.NewSigner(t, "ed25519")}
-		w.ChangePolicy(ctx, t, map[string]string{`nodeNames: ["*"]`: `nodeNames: ["pool-*"], hostCA: "` + w.hostCA.Line + `"`})
+		w.RewritePolicy(ctx, t, map[string]string{"    version: 1\n": "    version: 2\n", `nodeNames: ["*"]`: `nodeNames: ["pool-*"], hostCA: "` + w.hostCA.Line + `"`})
 		w.BindBootstrappers(t)
 		must(t, w.Product.BindRenewals(ctx))
 		w.StartMinter(t)
