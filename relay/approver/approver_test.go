@@ -45,7 +45,7 @@ func TestAHostsKubeletIsApproved(t *testing.T) {
 	if w.alarms("ForeignApproval") != 0 || len(w.tokens.ended) > 0 || len(w.tokens.approved) != 1 {
 		t.Errorf("of its own approval it made %v, %q, %q", w.alarms("ForeignApproval"), w.tokens.ended, w.tokens.approved)
 	}
-	if e := <-w.events.Events; !strings.HasPrefix(e, "Normal Approved certificate request first") {
+	if e := w.event(); !strings.HasPrefix(e, "Normal Approved certificate request first") {
 		t.Errorf("the event is %q", e)
 	}
 }
@@ -436,7 +436,7 @@ func TestApprovalsBySomebodyElseAreAlarms(t *testing.T) {
 		if w.alarms("ForeignApproval") != 1 {
 			t.Errorf("%s: %v alarms", reason, w.alarms("ForeignApproval"))
 		}
-		if e := <-w.events.Events; !strings.HasPrefix(e, "Warning ForeignApproval ") {
+		if e := w.event(); !strings.HasPrefix(e, "Warning ForeignApproval ") {
 			t.Errorf("%s: the event is %q", reason, e)
 		}
 	}

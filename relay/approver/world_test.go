@@ -276,6 +276,16 @@ func (w *world) settled(name string) string {
 	return strings.Join(all, "; ")
 }
 
+// event is the next event, "" where there is none.
+func (w *world) event() string {
+	select {
+	case e := <-w.events.Events:
+		return e
+	default:
+		return ""
+	}
+}
+
 // want compares what became of a request, and of its token.
 func (w *world) want(name, condition, ended string) {
 	w.t.Helper()
