@@ -21,6 +21,9 @@ func TestAThiefIsFasterThanTheKubelet(t *testing.T) {
 	h := w.listed(t, "host-c")
 	w.ask(t, "stolen", h, v1alpha1.HostRunJoin, "pool-3")
 	value := w.handedOver(t, "stolen")
+	w.Until(t, "stolen", limit, func(r *v1alpha1.HostRun) bool { // before, the run would end without its script
+		return courier.ConditionOf(r, v1alpha1.ConditionDelivered).Status == metav1.ConditionUnknown
+	})
 	key, err := product.NewKubeletKey()
 	must(t, err)
 	request, err := product.AskCertificate(t.Context(), w.Bearer(t, value), "pool-3", key)
