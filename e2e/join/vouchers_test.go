@@ -49,7 +49,7 @@ func certified(t *testing.T, ca testkit.Signer, key ssh.PublicKey, names []strin
 // certificates: what a host's own sshd and ssh-keygen make of a certificate, from the file beside the key to the approval.
 func (w *world) certificates(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey) {
 	ca, stranger := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
-	w.ChangePolicy(t.Context(), t, map[string]string{`nodeNames: ["*"]`: `nodeNames: ["*"], hostCA: "` + ca.Line + `"`})
+	w.RewritePolicy(t.Context(), t, map[string]string{"    version: 1\n": "    version: 2\n", `nodeNames: ["*"]`: `nodeNames: ["*"], hostCA: "` + ca.Line + `"`})
 	mine := []string{h.Addr.String()}
 	const file = "/etc/ssh/ssh_host_ed25519_key-cert.pub"
 	for _, c := range []struct {
