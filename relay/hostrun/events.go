@@ -31,6 +31,13 @@ func (r *Reconciler) tell(run *v1alpha1.HostRun, kind string) {
 	r.note(run, level, c.Reason, c.Message)
 }
 
+// tellSending makes one event of two conditions that change together: each event is a write.
+func (r *Reconciler) tellSending(run *v1alpha1.HostRun) {
+	if c := condition(run, v1alpha1.ConditionVerified); c != nil {
+		r.note(run, corev1.EventTypeNormal, reasonSending, c.Message+", and is being sent")
+	}
+}
+
 func (r *Reconciler) note(run *v1alpha1.HostRun, level, reason, message string) {
 	regarding := &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion().String(), Kind: object.KindHostRun,

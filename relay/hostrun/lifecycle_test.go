@@ -256,14 +256,14 @@ func TestEventsTellTheTransitions(t *testing.T) {
 		change func(w *world)
 		want   []string
 	}{
-		"a run that succeeds": {func(*world) {}, []string{"Normal Verified", "Normal Sending", "Normal Succeeded"}},
-		"a script that fails": {func(w *world) { w.courier.report = failed(delivery.ScriptFailed, 10, 2) }, []string{"Normal Verified", "Normal Sending", "Warning ScriptFailed"}},
+		"a run that succeeds": {func(*world) {}, []string{"Normal Sending", "Normal Succeeded"}},
+		"a script that fails": {func(w *world) { w.courier.report = failed(delivery.ScriptFailed, 10, 2) }, []string{"Normal Sending", "Warning ScriptFailed"}},
 		"a silent host": {func(w *world) {
 			w.courier.report, w.courier.unreached = failed(delivery.Unreachable, unknown, unknown), true
 		}, []string{"Normal Verified", "Warning Unreachable"}},
 		"a refusal":        {func(w *world) { set(w.host, "Raw", "spec", "execMode") }, []string{"Warning RawRefused"}},
 		"a missing host":   {func(w *world) { w.host = nil }, []string{"Warning HostNotFound"}},
-		"a busy host":      {func(w *world) { w.courier.report = failed(delivery.Busy, 12, unknown) }, []string{"Normal Verified", "Normal Sending", "Warning Busy"}},
+		"a busy host":      {func(w *world) { w.courier.report = failed(delivery.Busy, 12, unknown) }, []string{"Normal Sending", "Warning Busy"}},
 		"a missing policy": {func(w *world) { w.policy = nil }, []string{"Warning PolicyUnavailable"}},
 	}
 	for name, c := range cases {

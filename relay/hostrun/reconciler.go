@@ -219,11 +219,8 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 		if err := r.Client.Status().Update(ctx, run); err != nil {
 			return err
 		}
-		if news {
-			r.tell(run, v1alpha1.ConditionVerified)
-			news = false
-		}
-		r.tell(run, v1alpha1.ConditionSucceeded)
+		r.tellSending(run)
+		news = false
 		return nil
 	})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
