@@ -53,6 +53,7 @@ func (empty) Host(string, string) *object.Host          { return nil }
 func (empty) Hosts() []*object.Host                     { return nil }
 func (empty) NodeClasses() []*object.NodeClass          { return nil }
 func (empty) HostRuns() []*object.HostRun               { return nil }
+func (empty) HostRunsFor(string) []*object.HostRun      { return nil }
 func (empty) HostStatements() []*object.HostStatement   { return nil }
 func (empty) NodeProviderID(string) (id string, _ bool) { return "", false }
 

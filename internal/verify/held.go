@@ -41,6 +41,17 @@ func (h *Held) NodeClasses() []*object.NodeClass { return h.Classes }
 // HostRuns are all of them.
 func (h *Held) HostRuns() []*object.HostRun { return h.Runs }
 
+// HostRunsFor are those that name the node.
+func (h *Held) HostRunsFor(node string) []*object.HostRun {
+	var named []*object.HostRun
+	for _, r := range h.Runs {
+		if r.NodeName == node {
+			named = append(named, r)
+		}
+	}
+	return named
+}
+
 // HostStatements are all of them.
 func (h *Held) HostStatements() []*object.HostStatement { return h.Statements }
 

@@ -85,7 +85,7 @@ func nodeName(s Snapshot, r *object.HostRun, has rival) error {
 		return decision.Errorf(decision.NodeNameTaken, "the node %.100q exists with another provider id (%.80q)", r.NodeName, id).
 			At("spec.nodeName").Try("use another name, or remove the node first")
 	}
-	runs := s.Stored.HostRuns() // which may be another list the next time
+	runs := s.Stored.HostRunsFor(r.NodeName) // which may be another list the next time
 	i := slices.IndexFunc(runs, func(o *object.HostRun) bool { return has(o, r) })
 	// check: NodeNameTaken: two hosts that race for one name
 	if i >= 0 {

@@ -54,6 +54,8 @@ type Stored interface {
 	Hosts() []*object.Host
 	NodeClasses() []*object.NodeClass
 	HostRuns() []*object.HostRun
+	// HostRunsFor are those that name the node. There are thousands of others.
+	HostRunsFor(node string) []*object.HostRun
 	HostStatements() []*object.HostStatement
 	// NodeProviderID is spec.providerID of a Node.
 	NodeProviderID(name string) (id string, exists bool)

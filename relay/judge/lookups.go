@@ -56,6 +56,14 @@ func (l *lookups) NodeClasses() []*object.NodeClass { return nil }
 // HostRuns are those of the node's name, of all that the program watches.
 func (l *lookups) HostRuns() []*object.HostRun { return l.runs }
 
+// HostRunsFor are those that name the node.
+func (l *lookups) HostRunsFor(node string) []*object.HostRun {
+	if node != l.node {
+		return nil
+	}
+	return l.runs
+}
+
 // HostStatements are none: no run is judged by them.
 func (l *lookups) HostStatements() []*object.HostStatement { return nil }
 

@@ -104,6 +104,7 @@ func (s shelf) Host(string, string) *object.Host           { return nil }
 func (s shelf) Hosts() []*object.Host                      { return s.hosts }
 func (s shelf) NodeClasses() []*object.NodeClass           { return nil }
 func (s shelf) HostRuns() []*object.HostRun                { return s.runs }
+func (s shelf) HostRunsFor(string) []*object.HostRun       { return s.runs }
 func (s shelf) HostStatements() []*object.HostStatement    { return nil }
 func (s shelf) NodeProviderID(string) (id string, ok bool) { return "", false }
 

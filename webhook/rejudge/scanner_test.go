@@ -194,6 +194,7 @@ func (c *cluster) Hosts() []*object.Host {
 func (c *cluster) HostStatements() []*object.HostStatement { return nil }
 func (c *cluster) NodeProviderID(string) (string, bool)    { return "", false }
 func (c *cluster) HostRuns() []*object.HostRun             { return nil }
+func (c *cluster) HostRunsFor(string) []*object.HostRun    { return nil }
 func (c *cluster) NodeClasses() []*object.NodeClass {
 	var all []*object.NodeClass
 	for key, raw := range c.objects {

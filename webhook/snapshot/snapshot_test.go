@@ -231,6 +231,9 @@ func TestTheSnapshotFollowsWhatIsStored(t *testing.T) {
 	if r := s.HostRuns(); len(r) != 1 || r[0].Host != "a" || r[0].NodeName != "pool-1" {
 		t.Errorf("runs %v", r)
 	}
+	if r := s.HostRunsFor("pool-1"); len(r) != 1 || r[0].Host != "a" || len(s.HostRunsFor("pool-2")) != 0 {
+		t.Errorf("runs for pool-1 %v, for pool-2 %v", r, s.HostRunsFor("pool-2"))
+	}
 	if id, ok := s.NodeProviderID("pool-1"); id != "kpssh://pool/a" || !ok {
 		t.Errorf("node %q %v", id, ok)
 	}

@@ -43,6 +43,7 @@ type Store struct {
 // New returns a Store that has read nothing. The cache's DefaultTransform must be Slim.
 func New(c cache.Cache, mapper meta.RESTMapper, remember func(ledger.Policy), log *slog.Logger) *Store {
 	s := &Store{cache: c, mapper: mapper, log: log, remember: remember}
+	s.runs.group = func(r *object.HostRun) string { return r.NodeName }
 	s.kinds = []*kind{
 		newKind(schema.GroupKind{Group: object.GroupHostwarrant, Kind: kindLedger}, "v1alpha1", s.putLedger, s.dropLedger, s.ledger.size),
 		into(&s.profiles, object.GroupKPSSH, object.KindJoinProfile, "v1beta1"),
@@ -180,6 +181,9 @@ func (s *Store) NodeClasses() []*object.NodeClass { return s.classes.all() }
 
 // HostRuns are all HostRuns that can be read.
 func (s *Store) HostRuns() []*object.HostRun { return s.runs.all() }
+
+// HostRunsFor are the HostRuns that name the node, and can be read.
+func (s *Store) HostRunsFor(node string) []*object.HostRun { return s.runs.of(node) }
 
 // HostStatements are all HostStatements that can be read.
 func (s *Store) HostStatements() []*object.HostStatement { return s.statements.all() }

@@ -11,6 +11,9 @@ type table[V any] struct {
 	mu    sync.RWMutex
 	byKey map[string]V
 	list  []V // nil: not made since the last change
+
+	group  func(V) string // nil: values are in no groups
+	groups map[string]map[string]V
 }
 
 func (t *table[V]) set(key string, value V) {
@@ -19,15 +22,58 @@ func (t *table[V]) set(key string, value V) {
 	if t.byKey == nil {
 		t.byKey = map[string]V{}
 	}
+	t.leave(key)
 	t.byKey[key] = value
 	t.list = nil
+	t.join(key, value)
 }
 
 func (t *table[V]) drop(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.leave(key)
 	delete(t.byKey, key)
 	t.list = nil
+}
+
+// join puts a value into its group. The caller holds the lock.
+func (t *table[V]) join(key string, value V) {
+	if t.group == nil {
+		return
+	}
+	name := t.group(value)
+	if t.groups == nil {
+		t.groups = map[string]map[string]V{}
+	}
+	if t.groups[name] == nil {
+		t.groups[name] = map[string]V{}
+	}
+	t.groups[name][key] = value
+}
+
+// leave takes the value that a key has out of its group. The caller holds the lock.
+func (t *table[V]) leave(key string) {
+	value, ok := t.byKey[key]
+	if !ok || t.group == nil {
+		return
+	}
+	name := t.group(value)
+	delete(t.groups[name], key)
+	if len(t.groups[name]) == 0 {
+		delete(t.groups, name)
+	}
+}
+
+// of lists the values of a group by key.
+func (t *table[V]) of(group string) []V {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	members := t.groups[group]
+	list := make([]V, 0, len(members))
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		list = append(list, members[key])
+	}
+	return list
 }
 
 func (t *table[V]) get(key string) (V, bool) {
