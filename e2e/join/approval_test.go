@@ -85,6 +85,7 @@ func (w *world) node(t *testing.T, certificate []byte, key *ecdsa.PrivateKey) ku
 
 // A host's own kubelet joins, and whoever steals its token does not.
 func TestAStolenTokenIsDenied(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.provable(t, "host-a")
 	own := newKey(t)

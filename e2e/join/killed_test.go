@@ -117,6 +117,7 @@ func (w *world) kubeconfig(t *testing.T, b *weir) string {
 // A minter is killed by force before each of its writes in turn, from the finalizer to the last deletion. The next one goes on: the run
 // has one token or none, and in the end nothing is left.
 func TestAMinterKilledBetweenAnyTwoWrites(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "--leader-elect=false")
 	must(t, w.minter.Kill())
 	b := w.startWeir(t)

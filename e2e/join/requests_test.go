@@ -32,6 +32,7 @@ import (
 
 // What somebody gets who has a token of ours, or an account of ours: nothing.
 func TestWhatATokenDoesNotBuy(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	t.Run("requests that no kubelet makes", func(t *testing.T) { w.oddRequests(t) })
 	t.Run("a second request", func(t *testing.T) { w.secondRequest(t) })

@@ -54,6 +54,7 @@ func (w *world) registers(t *testing.T, node, providerID string) {
 
 // From the first word to the last of a token, and of minters and relays that die on the way.
 func TestTokensOfJoins(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "--proof=off") // these hosts have no kubelet
 	h := w.Host(t, "host-a")
 	t.Run("a token goes to its host and asks for one certificate", func(t *testing.T) { w.oneJoin(t, h) })
@@ -216,6 +217,7 @@ func (w *world) endsByItself(t *testing.T, h *lab.Host) {
 
 // Who gets none.
 func TestTokensThatNobodyGets(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	t.Run("where the built-in approver would take the bearer's request", func(t *testing.T) { w.autoApprover(t) })
 	t.Run("six runs for one name", func(t *testing.T) { w.sixForOne(t) })

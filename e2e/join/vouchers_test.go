@@ -27,6 +27,7 @@ import (
 
 // Who vouches for a host beside the list of keys: an authority that the policy names, and a service of the operator's.
 func TestWhoVouchesForAHost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	own := newKey(t)
 	h := w.waiter(t, "host-a", own)
