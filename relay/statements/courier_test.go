@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/internal/object"
 	"github.com/hostwarrant/hostwarrant/internal/proof"
 	"github.com/hostwarrant/hostwarrant/internal/statement"
@@ -127,11 +128,11 @@ func (w *world) call(_ context.Context, _ transport.Target, _ transport.Limits, 
 	for i, one := range s {
 		read, err := statement.Parse(one.Text)
 		must(w.t, err)
-		result := w.answer(i)
+		report := delivery.StatementReport{Kind: read.Kind, Serial: read.Serial, Result: w.answer(i), Message: "as told"}
 		if w.reach != delivery.Applied {
-			result = w.reach
+			report.Result, report.ShimExit = w.reach, envelope.Unknown
 		}
-		v.Statements = append(v.Statements, delivery.StatementReport{Kind: read.Kind, Serial: read.Serial, Result: result, Message: "as told"})
+		v.Statements = append(v.Statements, report)
 	}
 	return v, nil
 }
@@ -243,11 +244,7 @@ func TestBeforeARunAHostIsToldWhatThisProcessDidNotSeeItTake(t *testing.T) {
 	must(t, err)
 	h, err := object.ParseHost(raw)
 	must(t, err)
-	before := func() int {
-		telling, err := w.c.Before(t.Context(), h, transport.Target{})
-		must(t, err)
-		return len(telling.Statements)
-	}
+	before := func() int { return w.before(h) }
 	if n := before(); n != 1 {
 		t.Fatalf("%d statements before the first run, want 1", n)
 	}
@@ -271,6 +268,47 @@ func TestBeforeARunAHostIsToldWhatThisProcessDidNotSeeItTake(t *testing.T) {
 	w.c.Source.Stale()
 	if _, err := w.c.Before(t.Context(), h, transport.Target{}); err == nil {
 		t.Fatal("a run goes on although nobody knows what its host is to be told")
+	}
+}
+
+// before is how many statements the host is told before a run.
+func (w *world) before(h *object.Host) int {
+	w.t.Helper()
+	telling, err := w.c.Before(w.t.Context(), h, transport.Target{})
+	must(w.t, err)
+	return len(telling.Statements)
+}
+
+// A host that was not reached has refused nothing: once its pin is right it is told, before its next script.
+func TestOnlyAHostRefusesAStatement(t *testing.T) {
+	for what, c := range map[string]struct {
+		reach  delivery.Result
+		answer delivery.Result
+		want   int
+	}{
+		"another host key":      {reach: delivery.HostKeyMismatch, want: 1},
+		"no pin":                {reach: delivery.HostKeyNotPinned, want: 1},
+		"no key to log in with": {reach: delivery.LoginKeyInvalid, want: 1},
+		"silent":                {reach: delivery.Unreachable, want: 1},
+		"cut":                   {reach: delivery.Cut, want: 1},
+		"busy":                  {reach: delivery.Applied, answer: delivery.Busy, want: 1},
+		"refused by the host":   {reach: delivery.Applied, answer: delivery.StatementRejected},
+		"taken":                 {reach: delivery.Applied, answer: delivery.Applied},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.reach, w.answer = c.reach, func(int) delivery.Result { return c.answer }
+			w.say("r5", statement.KindRevoke, 5, here, w.root)
+			w.reconcile()
+			w.wantCalls(1, "revoke 5")
+			raw, err := w.host.MarshalJSON()
+			must(t, err)
+			h, err := object.ParseHost(raw)
+			must(t, err)
+			if n := w.before(h); n != c.want {
+				t.Errorf("%d statements before the next run, want %d", n, c.want)
+			}
+		})
 	}
 }
 

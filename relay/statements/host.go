@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostwarrant/hostwarrant/internal/envelope"
 	"github.com/hostwarrant/hostwarrant/internal/proof"
 	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
@@ -43,7 +44,7 @@ type host struct {
 	// sure are the serials that the host was seen to take, or proved, to this process; assumed are those
 	// that its HostState tells.
 	sure, assumed map[statement.Kind]int64
-	refused       map[string]answer // by the digest of the text
+	refused       map[string]answer // what the host itself answered, by the digest of the text
 	last          map[statement.Kind]answer
 	unsupported   time.Time
 
@@ -141,7 +142,8 @@ func (h *host) learn(sent []verify.Word, reports []delivery.StatementReport, now
 		case delivery.StatementsUnsupported:
 			h.unsupported = now
 		default:
-			if !retried(r.Result) {
+			// check: StatementRejected: one word of an hour ago, in place of a host's, withholds a revocation
+			if r.ShimExit != envelope.Unknown && !retried(r.Result) {
 				h.refused[key] = a
 			}
 		}
