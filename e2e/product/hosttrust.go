@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,10 @@ func (t HostTrust) HostOptions(ctx context.Context) (lab.HostOptions, error) {
 	if err != nil {
 		return o, err
 	}
+	roots, err := t.rootSigners()
+	if err != nil {
+		return o, err
+	}
 	ca, err := t.ControlPlane.CA()
 	if err != nil {
 		return o, err
@@ -51,6 +56,7 @@ func (t HostTrust) HostOptions(ctx context.Context) (lab.HostOptions, error) {
 	o.AllowedSigners = signers
 	o.TrustFiles = map[string]string{
 		"revoked_keys": revoked,
+		"root_signers": roots,
 		"floors":       floors,
 		"cluster":      fmt.Sprintf("id %s\nendpoint %s\nca-sha256 %x\n", t.ClusterID, t.ControlPlane.RESTConfig().Host, sha256.Sum256(ca)),
 	}
@@ -60,6 +66,19 @@ func (t HostTrust) HostOptions(ctx context.Context) (lab.HostOptions, error) {
 // ShimConf is /etc/kpssh/shim.conf with warrants required or optional.
 func ShimConf(warrant string) string {
 	return fmt.Sprintf("warrant=%s\nclass=%s\nmax-validity=90d\nsigners-expire=%d\n", warrant, HostClass, time.Now().Add(signersExpire).Unix())
+}
+
+// rootSigners lets the hosts take statements by the roots.
+func (t HostTrust) rootSigners() (string, error) {
+	roots, err := os.ReadFile(t.Roots)
+	if err != nil {
+		return "", fmt.Errorf("reading the roots: %w", err)
+	}
+	var file strings.Builder
+	for key := range strings.Lines(string(roots)) {
+		file.WriteString(`root namespaces="hostwarrant-statement" ` + key)
+	}
+	return file.String(), nil
 }
 
 // render is what "hostwarrant policy render" prints.

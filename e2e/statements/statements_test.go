@@ -45,8 +45,8 @@ func TestStatementsReachHosts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*stepLimit)
 	defer cancel()
 	w := &world{courier.New(ctx, t, shared.Lab(t), shared.ControlPlane(t)), t.TempDir()}
-	a, away := w.host(t, "host-a"), w.host(t, "host-away")
-	w.host(t, "host-claimed")
+	a, away := w.Host(t, "host-a"), w.Host(t, "host-away")
+	w.Host(t, "host-claimed")
 	w.claim(t, "host-claimed")
 	other := w.otherShim(t, "host-other")
 	w.Profile(t, "touch", "touch /root/touched\n")
@@ -155,16 +155,6 @@ func (w *world) fleetSays(t *testing.T, want string) {
 	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != 1 || !strings.Contains(string(out), want) {
 		t.Errorf("hostwarrant fleet: %v; want exit 1 and %q\n%s", err, want, out)
 	}
-}
-
-// host starts a host that takes statements by the world's root.
-func (w *world) host(t *testing.T, name string) *lab.Host {
-	t.Helper()
-	root, err := os.ReadFile(filepath.Join(w.Keys, "root.pub"))
-	must(t, err)
-	return w.HostWith(t, name, func(o *lab.HostOptions) {
-		o.TrustFiles["root_signers"] = `root namespaces="hostwarrant-statement" ` + string(root)
-	})
 }
 
 // sign makes a statement for the cluster by one key, and gives its file.
