@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -72,6 +73,16 @@ type state struct {
 
 type condition struct {
 	Type, Status, Reason string
+}
+
+// condition is that of a type, zero where there is none.
+func (s state) condition(kind string) condition {
+	for _, c := range s.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return condition{}
 }
 
 // world is what the objects hold.
@@ -204,17 +215,13 @@ func (w *world) row(h *object.Host) Host {
 	for _, m := range s.Status.Marks {
 		r.Profiles[m.Profile] = m.Serial
 	}
-	for _, c := range s.Status.Conditions {
-		if c.Type == "Reachable" {
-			r.Reachable = c.Reason
-			if c.Status == "False" {
-				r.Behind = append(r.Behind, "not reachable: "+c.Reason)
-			}
-		}
-		// Told and not taken: waiting does not mend that.
-		if c.Type == "Current" && c.Status == "False" && c.Reason != "Behind" {
-			r.Behind = append(r.Behind, "it answered: "+c.Reason)
-		}
+	reachable, current := s.condition("Reachable"), s.condition("Current")
+	r.Reachable = cmp.Or(reachable.Reason, r.Reachable)
+	switch {
+	case reachable.Status == "False":
+		r.Behind = append(r.Behind, "not reachable: "+reachable.Reason) // and what keeps it so is no answer of the host
+	case current.Status == "False" && current.Reason != "Behind":
+		r.Behind = append(r.Behind, "it answered: "+current.Reason) // told and not taken: waiting does not mend that
 	}
 	if !met {
 		r.Behind = append(r.Behind, "the relay wrote nothing of it")
@@ -236,8 +243,13 @@ func (w *world) lacks(r Host) []string {
 	newest := w.newest(verify.Place{Class: r.Class})
 	var lacks []string
 	for _, kind := range statement.Kinds() {
-		if want := newest[string(kind)]; r.Statements[string(kind)] < want {
-			lacks = append(lacks, fmt.Sprintf("%s %d, the newest is %d", kind, r.Statements[string(kind)], want))
+		have, want := r.Statements[string(kind)], newest[string(kind)]
+		switch {
+		case have >= want:
+		case have == 0:
+			lacks = append(lacks, fmt.Sprintf("no %s, the newest is %d", kind, want))
+		default:
+			lacks = append(lacks, fmt.Sprintf("%s %d, the newest is %d", kind, have, want))
 		}
 	}
 	return lacks

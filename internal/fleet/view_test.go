@@ -35,6 +35,11 @@ func answering(reason, status string) tree {
 	return told("a", "revoke", 0, 40, tree{"type": "Current", "status": status, "reason": reason})
 }
 
+// judged is the state of a host that knows the newest revoke, with the condition Reachable and a Current that is False.
+func judged(reachable, status, current string) tree {
+	return told("a", "revoke", 5, 40, tree{"type": "Current", "status": "False", "reason": current}, tree{"type": "Reachable", "status": status, "reason": reachable})
+}
+
 // knowing is the state of a host that has one statement.
 func knowing(kind string, serial int) tree { return told("a", kind, serial, 40) }
 
@@ -93,17 +98,20 @@ func TestWhatHostsAreBehind(t *testing.T) {
 		"one that nobody signed":               {append([]tree{revoke(6, cluster, "False")}, base...), nil},
 		"a floor above its mark":               {[]tree{base[0], base[1], base[2], policy(t, 41, now, 90*24*time.Hour)}, []string{"profile tls 40, the floor is 41"}},
 		"a host that is away":                  {[]tree{base[0], state("a", "Unreachable", 5, 40), base[2]}, []string{"not reachable: Unreachable"}},
+		"one that another host stands for":     {[]tree{base[0], judged("HostKeyMismatch", "False", "HostKeyMismatch"), base[2]}, []string{"not reachable: HostKeyMismatch"}},
+		"one that answered before it went":     {[]tree{base[0], judged("Unreachable", "False", "StatementRejected"), base[2]}, []string{"not reachable: Unreachable"}},
+		"one that is there and will not":       {[]tree{base[0], judged("Answered", "True", "StatementRejected"), base[2]}, []string{"it answered: StatementRejected"}},
 		"a host without a state":               {[]tree{base[0], base[3]}, []string{"the relay wrote nothing of it"}},
 		"a newer one that is gone":             {[]tree{base[0], base[1], revoke(4, cluster, "True")}, []string{"ahead: revoke 5, the newest here is 4"}},
 		"all of a kind are gone":               {[]tree{base[0], base[1]}, []string{"ahead: revoke 5, the newest here is 0"}},
-		"links that the anchor is past":        {[]tree{base[0], knowing("roots", 3), base[2]}, []string{"revoke 0, the newest is 5"}},
-		"signers that are gone":                {[]tree{base[0], knowing("signers", 3), base[2]}, []string{"revoke 0, the newest is 5", "ahead: signers 3, the newest here is 0"}},
+		"links that the anchor is past":        {[]tree{base[0], knowing("roots", 3), base[2]}, []string{"no revoke, the newest is 5"}},
+		"signers that are gone":                {[]tree{base[0], knowing("signers", 3), base[2]}, []string{"no revoke, the newest is 5", "ahead: signers 3, the newest here is 0"}},
 		"one that nobody vouches for any more": {[]tree{base[0], base[1], revoke(5, cluster, "False")}, []string{"ahead: revoke 5, the newest here is 0"}},
 		"one for itself alone":                 {[]tree{base[0], base[1], revoke(5, cluster+"target host SHA256:99C/ioik3e7hla/Yzm0maHua74gbS6fv/bJjWaB0Wv0\n", "True")}, nil},
-		"the other shim":                       {[]tree{base[0], answering("StatementsUnsupported", "False"), base[2]}, []string{"it answered: StatementsUnsupported", "revoke 0, the newest is 5"}},
-		"not told yet":                         {[]tree{base[0], answering("Behind", "False"), base[2]}, []string{"revoke 0, the newest is 5"}},
-		"nothing known yet":                    {[]tree{base[0], answering("Behind", "Unknown"), base[2]}, []string{"revoke 0, the newest is 5"}},
-		"a state without revokes":              {[]tree{base[0], state("a", "Answered", 0, 40), base[2]}, []string{"revoke 0, the newest is 5"}},
+		"the other shim":                       {[]tree{base[0], answering("StatementsUnsupported", "False"), base[2]}, []string{"it answered: StatementsUnsupported", "no revoke, the newest is 5"}},
+		"not told yet":                         {[]tree{base[0], answering("Behind", "False"), base[2]}, []string{"no revoke, the newest is 5"}},
+		"nothing known yet":                    {[]tree{base[0], answering("Behind", "Unknown"), base[2]}, []string{"no revoke, the newest is 5"}},
+		"a state without revokes":              {[]tree{base[0], state("a", "Answered", 0, 40), base[2]}, []string{"no revoke, the newest is 5"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			v := view(t, test.objects...)

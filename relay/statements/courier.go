@@ -187,10 +187,11 @@ func (c *Courier) visit(ctx context.Context, name types.NamespacedName, uid type
 	if err != nil {
 		return err
 	}
-	facts := c.factsOf(v, came.Proof, question)
+	facts, doubt := c.factsOf(v, came.Proof, question)
 	now := c.Now()
 	c.memory.with(name, uid, generation, func(m *host) {
 		m.learn(pending, came.Statements, now)
+		m.doubt = doubt
 		if facts != nil {
 			m.prove(facts, now)
 		}
@@ -208,19 +209,19 @@ func (c *Courier) question() (delivery.Question, error) {
 }
 
 // factsOf are those that the pinned key of the host vouches for, nil where there are none: a shim without
-// proofs, or a host whose first key is not the pinned one.
-func (c *Courier) factsOf(v visit, output []byte, q delivery.Question) *proof.Facts {
+// proofs, or one whose proof counts for nothing, and why.
+func (c *Courier) factsOf(v visit, output []byte, q delivery.Question) (*proof.Facts, string) {
 	if len(output) == 0 {
-		return nil
+		return nil, ""
 	}
 	text, armored := proof.Split(output)
 	f, err := proof.Verify(text, armored, proof.Host{
 		Keys: v.target.Pin.Keys(), Authorities: v.target.Pin.Authorities(), Principals: []string{v.host.Address, v.host.Name},
 	}, proof.Question{Cluster: c.ClusterID, RunUID: q.RunUID, Nonce: q.Nonce}, c.Now())
 	if err != nil {
-		return nil
+		return nil, err.Error()
 	}
-	return f
+	return f, ""
 }
 
 // came notes that a host was visited.
@@ -257,7 +258,7 @@ func (h *host) next(words verify.Words, now time.Time) time.Duration {
 		return h.retry.Sub(now)
 	}
 	if !h.seen || len(h.pending(words.For(h.place), h.guess(), now)) > 0 {
-		// Who was never met, and knows of no news, is met within the hour.
+		// Who was never met, and knows of no news, waits for its place among all that were not (assume).
 		if h.seen || len(words.For(h.place)) > 0 || !now.Before(h.look) {
 			return 0
 		}

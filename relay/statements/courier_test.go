@@ -49,6 +49,8 @@ type world struct {
 	// answer is what the fake host answers to each statement.
 	answer func(n int) delivery.Result
 	reach  delivery.Result
+	key    testkit.Signer // of the host
+	proves func(delivery.Question) []byte
 	c      *Courier
 
 	registry *prometheus.Registry
@@ -78,14 +80,16 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		answer: func(int) delivery.Result { return delivery.Applied }, reach: delivery.Applied,
 	}
 	w.policy = verify.Snapshot{ClusterID: "prod-1", Policy: testkit.Policy(t, testkit.PolicyDocument(w.signer), w.root)}
-	key, login := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
+	login := testkit.NewSigner(t, "ed25519")
+	w.key = testkit.NewSigner(t, "ed25519")
+	w.proves = func(delivery.Question) []byte { return nil }
 	w.host = cluster.Host("host-a", w.signer.Line)
 	w.host.SetUID("uid-1")
 	w.host.SetGeneration(1)
 	w.host.Object["status"] = map[string]any{"claimRef": map[string]any{"name": "claimed"}} // claimed hosts are told as well
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "pool", Name: "host-a-ssh"},
-		Data:       map[string][]byte{"privateKey": login.PEM, "knownHost": []byte(key.Line + "\n")},
+		Data:       map[string][]byte{"privateKey": login.PEM, "knownHost": []byte(w.key.Line + "\n")},
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
@@ -122,9 +126,9 @@ func (w *world) restart() {
 }
 
 // call plays the host.
-func (w *world) call(_ context.Context, _ transport.Target, _ transport.Limits, s []statement.Signed, _ delivery.Question) (delivery.Visit, error) {
+func (w *world) call(_ context.Context, _ transport.Target, _ transport.Limits, s []statement.Signed, q delivery.Question) (delivery.Visit, error) {
 	w.calls = append(w.calls, s)
-	v := delivery.Visit{Result: w.reach, Message: "as told"}
+	v := delivery.Visit{Result: w.reach, Message: "as told", Proof: w.proves(q)}
 	for i, one := range s {
 		read, err := statement.Parse(one.Text)
 		must(w.t, err)
@@ -365,6 +369,90 @@ func TestAHostThatWasAwayIsCaughtUp(t *testing.T) {
 	w.reconcile()
 	w.wantCondition("Reachable", metav1.ConditionTrue, "Unproven")
 	w.wantCondition("Current", metav1.ConditionTrue, "Current")
+}
+
+// Nothing is stored that could be told: a host of a fresh cluster is met all the same.
+func TestAHostThatWasNeverMetIsMetWithinMinutes(t *testing.T) {
+	w := newWorld(t)
+	again := w.reconcile()
+	w.wantCalls(0, "")
+	if again.RequeueAfter > meetWithin {
+		t.Fatalf("met after %s", again.RequeueAfter)
+	}
+	w.now = w.now.Add(again.RequeueAfter)
+	if again = w.reconcile(); again.RequeueAfter < 50*time.Minute {
+		t.Fatalf("met again after %s", again.RequeueAfter)
+	}
+	w.wantCalls(1, "")
+	w.wantCondition("Current", metav1.ConditionTrue, "Current")
+}
+
+// Who was met before is no news to a relay that starts: a fleet is not dialled within minutes.
+func TestFirstLooksAreSpread(t *testing.T) {
+	now := testkit.Now()
+	met := func(ago time.Duration) v1alpha1.HostState {
+		at := metav1.NewTime(now.Add(-ago))
+		return v1alpha1.HostState{
+			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "uid-1"}}},
+			Status:     v1alpha1.HostStateStatus{ObservedGeneration: 1, LastContact: &at},
+		}
+	}
+	another := met(time.Minute)
+	another.OwnerReferences[0].UID = "uid-2"
+	for what, c := range map[string]struct {
+		state       v1alpha1.HostState
+		first, last time.Duration // bounds of the earliest and of the latest of 500
+	}{
+		"never met":                {v1alpha1.HostState{}, 0, meetWithin},
+		"another of its name was":  {another, 0, meetWithin},
+		"met two hours ago":        {met(2 * time.Hour), 0, lookEvery},
+		"met half an hour ago":     {met(30 * time.Minute), 30 * time.Minute, 36 * time.Minute},
+		"met, by a clock of later": {met(-time.Hour), 0, lookEvery},
+	} {
+		t.Run(what, func(t *testing.T) {
+			m := hostMetadata()
+			m.SetUID("uid-1")
+			m.SetGeneration(1)
+			first, last := time.Duration(1<<62), time.Duration(0)
+			for range 500 {
+				h := &host{assumed: map[statement.Kind]int64{}, last: map[statement.Kind]answer{}}
+				h.assume(&c.state, m, now)
+				first, last = min(first, h.look.Sub(now)), max(last, h.look.Sub(now))
+			}
+			// a tenth of the range stays empty at either end once in 10^22
+			if tenth := (c.last - c.first) / 10; first < c.first || first > c.first+tenth || last > c.last || last < c.last-tenth {
+				t.Errorf("looks from %s to %s, want %s to %s", first, last, c.first, c.last)
+			}
+		})
+	}
+}
+
+func TestWhyAProofCountsForNothing(t *testing.T) {
+	stranger := testkit.NewSigner(t, "ed25519")
+	w := newWorld(t)
+	by, cluster := w.key, "prod-2"
+	w.proves = func(q delivery.Question) []byte {
+		f := proof.Facts{Cluster: cluster, RunUID: q.RunUID, Nonce: q.Nonce, BootID: "63b6dfb6-deb7-461a-8897-8f68ba802974", Time: w.now.Unix()}
+		return append(f.Text(), testkit.Sign(t, by, proof.Namespace, f.Text())...)
+	}
+	proves := w.proves
+	visited := func(reason, message string) {
+		t.Helper()
+		w.now = w.now.Add(80 * time.Minute)
+		w.reconcile()
+		w.wantCondition("Reachable", metav1.ConditionTrue, reason)
+		if c := meta.FindStatusCondition(w.state().Status.Conditions, "Reachable"); !strings.HasSuffix(c.Message, message) {
+			t.Fatalf("says %q, want %q at its end", c.Message, message)
+		}
+	}
+	w.reconcile()
+	visited("Unproven", `its proof does not hold: ProofFailed: the host belongs to cluster prod-2, not "prod-1"`)
+	by, cluster = stranger, "prod-1"
+	visited("Unproven", ", which is not a key of this host")
+	w.proves = func(delivery.Question) []byte { return nil }
+	visited("Unproven", "gave no proof")
+	by, w.proves = w.key, proves
+	visited("Answered", "the host answered")
 }
 
 func TestHostsThatAreNotDialled(t *testing.T) {

@@ -20,6 +20,8 @@ import (
 const (
 	// lookEvery is how often a host that knows everything is asked what it knows, a tenth more or less.
 	lookEvery = time.Hour
+	// meetWithin is how soon a host that was never met is visited although there is nothing to tell it.
+	meetWithin = 5 * time.Minute
 	// unsupportedFor is how long a host with karpenter-provider-ssh's shim is left alone.
 	unsupportedFor = 24 * time.Hour
 	// refusedFor is how long a statement that a host refused is not sent again.
@@ -49,6 +51,7 @@ type host struct {
 	unsupported   time.Time
 
 	facts   *proof.Facts
+	doubt   string // why the last proof counts for nothing; "": it counts, or there was none
 	skew    int64
 	contact time.Time // the host answered
 	look    time.Time // when it is asked next
@@ -160,7 +163,7 @@ func retried(r delivery.Result) bool {
 // prove takes what the host proved to know: a state that was put back is found, and told again, and so is
 // a host that has another shim than it had, since only ours proves.
 func (h *host) prove(f *proof.Facts, now time.Time) {
-	h.facts, h.unsupported = f, time.Time{}
+	h.facts, h.doubt, h.unsupported = f, "", time.Time{}
 	h.skew = f.Time - now.Unix()
 	h.sure, h.assumed = map[statement.Kind]int64{}, map[statement.Kind]int64{}
 	for _, s := range f.Statements {

@@ -81,14 +81,16 @@ func (c *Courier) recall(ctx context.Context, m *metav1.PartialObjectMetadata) e
 	return nil
 }
 
-// assume spreads the first looks: who was met within the hour is met again an hour after that.
+// assume spreads the first looks: who was never met is met within minutes, who was met within the hour an
+// hour after that, and the others within the hour.
 func (h *host) assume(s *v1alpha1.HostState, m *metav1.PartialObjectMetadata, now time.Time) {
-	h.look = now.Add(time.Duration(float64(lookEvery) * (wait.Jitter(time.Second, 1) - time.Second).Seconds()))
+	h.look = now.Add(upTo(meetWithin))
 	mine := slices.ContainsFunc(s.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == m.UID })
 	// check: InUse: a HostState of another host of the name, or of where it pointed before, says that there is no news for this one
 	if !mine || s.Status.LastContact == nil || s.Status.ObservedGeneration != m.Generation {
 		return
 	}
+	h.look = now.Add(upTo(lookEvery))
 	if last := s.Status.LastContact.Time; now.Sub(last) < lookEvery && !last.After(now) {
 		h.look = last.Add(wait.Jitter(lookEvery, 0.1))
 	}
@@ -111,6 +113,9 @@ func (h *host) assume(s *v1alpha1.HostState, m *metav1.PartialObjectMetadata, no
 	h.seen = true
 	h.place = verify.Place{Class: classOf(m), AnyKey: true}
 }
+
+// upTo is a part of d, by chance.
+func upTo(d time.Duration) time.Duration { return wait.Jitter(d, 1) - d }
 
 // save writes the HostState where it is behind.
 func (c *Courier) save(ctx context.Context, m *metav1.PartialObjectMetadata, words verify.Words) error {
@@ -192,7 +197,10 @@ func (h *host) reachable(generation int64, now time.Time) metav1.Condition {
 	case h.tried.result != delivery.Applied:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, string(h.tried.result), h.tried.message
 	case h.facts == nil && h.unsupported.IsZero():
-		c.Reason, c.Message = reasonUnproven, "the host answered, and gave no proof by a key that is pinned"
+		c.Reason, c.Message = reasonUnproven, "the host answered, and gave no proof"
+		if h.doubt != "" {
+			c.Message = "the host answered, and its proof does not hold: " + h.doubt
+		}
 	}
 	return stamped(c, generation, now)
 }
