@@ -141,12 +141,15 @@ func guardHandovers(t *testing.T, w *guardWorld, policy, names string, minter []
 		change func(secret, meta object)
 		says   string
 	}{
-		"a host's key":          {func(_, meta object) { meta["name"] = "host-a-ssh" }, names},
-		"one of another form":   {func(_, meta object) { meta["name"] = "hw-token-x" }, names},
-		"a bootstrap token":     {func(_, meta object) { meta["name"] = "bootstrap-token-hwab12" }, names},
-		"a ServiceAccount's":    {func(s, _ object) { s["type"] = "example.com/other" }, owned},
-		"nobody's":              {func(_, meta object) { delete(meta, "ownerReferences") }, owned},
-		"of another run":        {owner(func(o object) { o["uid"] = strings.Replace(someUID, "0", "1", 1) }), owned},
+		"a host's key":        {func(_, meta object) { meta["name"] = "host-a-ssh" }, names},
+		"one of another form": {func(_, meta object) { meta["name"] = "hw-token-x" }, names},
+		"a bootstrap token":   {func(_, meta object) { meta["name"] = "bootstrap-token-hwab12" }, names},
+		"a ServiceAccount's":  {func(s, _ object) { s["type"] = "example.com/other" }, owned},
+		"nobody's":            {func(_, meta object) { delete(meta, "ownerReferences") }, owned},
+		"of another run":      {owner(func(o object) { o["uid"] = strings.Replace(someUID, "0", "1", 1) }), owned},
+		"of two runs": {func(_, meta object) {
+			meta["ownerReferences"] = append(of[[]object](meta["ownerReferences"]), object{"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostRun", "name": "s", "uid": strings.Replace(someUID, "0", "1", 1)})
+		}, owned},
 		"of no run":             {owner(func(o object) { o["kind"] = "Node" }), owned},
 		"near miss: of its run": {nil, ""},
 	} {
@@ -205,6 +208,7 @@ func guardHostRunStatus(t *testing.T, w *guardWorld) {
 		{minter, "status", `{"status":{"proof":{"nonce":"` + nonce + `","text":"x"}}}`, noProof},
 		{minter, "status", `{"status":{"proof":{"nonce":"` + nonce + `"}}}`, ""},
 		{relay, "status", `{"status":{"proof":{"text":"x","signature":"y"},"attempts":1}}`, ""},
+		{minter, "status", `{"status":{"attempts":null}}`, onlyTokens}, // it would be sent again
 		{relay, "status", `{"status":{"proof":null}}`, noNonce},
 		{relay, "status", `{"status":{"tokenID":"hwab13"}}`, noID},
 		{relay, "status", `{"status":{"tokenID":null}}`, noID},
@@ -215,6 +219,7 @@ func guardHostRunStatus(t *testing.T, w *guardWorld) {
 		{minter, "", `{"metadata":{"finalizers":["hostwarrant.dev/token","example.com/x"]}}`, onlyOurs},
 		{minter, "", `{"metadata":{"labels":{"a":"b"}}}`, onlyHolds},
 		{minter, "", `{"metadata":{"annotations":{"a":"b"}}}`, onlyHolds},
+		{minter, "", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"u"}]}}`, onlyHolds},
 		{minter, "", `{"spec":{"cancel":true}}`, onlyHolds},
 		{as("somebody"), "", `{"metadata":{"labels":{"a":"b"}}}`, ""},
 		{minter, "", `{"metadata":{"finalizers":null}}`, ""},
