@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 
@@ -29,7 +30,7 @@ What was wrong is set aside in /var/lib/hostwarrant/repaired, not deleted. A mar
 reset statement does that, which the roots sign. Files that provision puts on a host are mended by running it again.
 
 Exit status: 0 nothing is broken, or all of it was mended; 1 something is still broken, or it was refused; 3 the host could
-not be asked.`,
+not be asked, or was never set up.`,
 		Example: `  hostwarrant host repair
   hostwarrant host repair --yes
   hostwarrant host repair --mark tls-bootstrap --serial 42`,
@@ -62,11 +63,20 @@ func (c *cli) hostRepair(ctx context.Context, o repairOptions) error {
 	if err != nil {
 		return err
 	}
+	return c.repair(ctx, o, facts, hostState{root: "/"})
+}
+
+// repair mends a host of which all is known.
+func (c *cli) repair(ctx context.Context, o repairOptions, facts *hostsetup.Facts, state hostState) error {
+	// Nothing is broken on a machine that has nothing, and state alone makes no host of it.
+	if !facts.IsSetUp() {
+		return &failure{code: exitUndecided, err: errors.New("this is no host that was set up: there is no directory " + hostsetup.TrustDir), hint: "hostwarrant host provision renders what sets one up"}
+	}
 	actions, unmended, err := o.Plan(facts)
 	if err != nil {
 		return refused("this host", err)
 	}
-	return c.mend(ctx, actions, unmended, o.yes || o.Named(), hostState{root: "/"})
+	return c.mend(ctx, actions, unmended, o.yes || o.Named(), state)
 }
 
 // mend carries the actions out, or only tells them.

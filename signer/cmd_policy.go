@@ -46,7 +46,7 @@ func (c *cli) policyVerify(path string, t trust) error {
 	}
 	p, d := verify.TrustPolicy(anchor, nil, policy, c.now())
 	if !d.Allowed() {
-		d.Hint = offlineHint(d.Reason, d.Hint)
+		d.Hint = offlineHint(d.Reason, d.Where, d.Hint)
 	}
 	if err := c.printVerdicts([]verdict{{Path: path, Decision: d}}, "text"); err != nil {
 		return err

@@ -170,7 +170,7 @@ func (c *cli) statementVerify(path string, t trust, linkPaths []string) error {
 	}
 	d := c.judgeStatement(filepath.Base(path), statement.Signed{Text: text, Signatures: signatures}, chain, anchor.Roots, t.cluster)
 	if !d.Allowed() {
-		d.Hint = offlineHint(d.Reason, d.Hint)
+		d.Hint = offlineHint(d.Reason, d.Where, d.Hint)
 	}
 	if err := c.printVerdicts([]verdict{{Path: path, Decision: d}}, "text"); err != nil {
 		return err

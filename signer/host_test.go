@@ -288,6 +288,38 @@ func TestMendDoesWhatThePlanSays(t *testing.T) {
 	wantFailed(t, newWorld(t).hostwarrant("host", "repair", "--serial", "1"), exitUsage, "--serial goes with --mark")
 }
 
+// repair makes no state on a machine that has nothing of ours, whatever it is asked for; beside it a host that lacks its state alone.
+func TestRepairMendsHostsOnly(t *testing.T) {
+	const head, end = "hostwarrant-facts: v1\ntime 1700000000\nboot 63b6dfb6-deb7-461a-8897-8f68ba802974\n", "end\n"
+	for name, c := range map[string]struct {
+		facts string
+		o     repairOptions
+		code  int
+		said  string
+	}{
+		"never set up":             {head + end, repairOptions{}, exitUndecided, "error: this is no host that was set up"},
+		"never set up, --yes":      {head + end, repairOptions{yes: true}, exitUndecided, "hint: hostwarrant host provision"},
+		"never set up, by name":    {head + end, repairOptions{Repair: hostsetup.Repair{State: true, Serial: -1}}, exitUndecided, "error: this is no host that was set up"},
+		"a host without its state": {head + "entry 41ed 0 0 /etc/kpssh\n" + end, repairOptions{Repair: hostsetup.Repair{Serial: -1}}, exitRefused, "1 thing to mend, and nothing was done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts, err := hostsetup.ParseFacts([]byte(c.facts))
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := t.TempDir()
+			var out, errs bytes.Buffer
+			cli := &cli{out: &out, err: &errs}
+			if code := cli.report("", cli.repair(t.Context(), c.o, facts, hostState{root: root})); code != c.code || !strings.Contains(errs.String(), c.said) {
+				t.Errorf("exit %d, %q, %q", code, &out, &errs)
+			}
+			if made, err := os.ReadDir(root); err != nil || len(made) > 0 {
+				t.Errorf("made %v, %v", made, err)
+			}
+		})
+	}
+}
+
 // From the second generation of roots on a host gets the statement that named them, from which it counts.
 func TestHostsStartAtTheRootsInForce(t *testing.T) {
 	w := newHostWorld(t)

@@ -196,17 +196,18 @@ func (c *cli) snapshotOf(path string, t *object.TrustPolicy, a verify.Anchor) (v
 
 // notInForce says why a policy cannot be judged by.
 func notInForce(path string, err error) error {
-	hint := offlineHint(decision.From(err).Reason, hintOf(err))
+	e := decision.From(err)
+	hint := offlineHint(e.Reason, e.Where, hintOf(err))
 	return &failure{code: exitUndecided, err: fmt.Errorf("policy %s: %w", path, err), hint: hint}
 }
 
 // offlineHint words what to do about a policy for whoever calls a command: offline the likely mistakes are
-// the name of the cluster and the roots.
-func offlineHint(reason decision.Reason, hint string) string {
-	switch reason {
-	case decision.PolicyWrongCluster:
+// the name of the cluster and the roots. A fault at a place in the policy is none of them.
+func offlineHint(reason decision.Reason, where, hint string) string {
+	switch {
+	case reason == decision.PolicyWrongCluster && where == "":
 		return "give the id of the cluster to answer for with --cluster; hostwarrant inspect shows those of the policy"
-	case decision.PolicyUnsigned, decision.ThresholdNotMet:
+	case reason == decision.PolicyUnsigned || reason == decision.ThresholdNotMet:
 		return "check that --root holds the keys that signed, which hostwarrant inspect shows; else: " + hint
 	}
 	return hint

@@ -81,6 +81,9 @@ type Facts struct {
 	Odd []string
 }
 
+// IsSetUp reports whether the machine has what provision puts on a host. One whose state alone is left has not.
+func (f *Facts) IsSetUp() bool { return f.Entries[TrustDir].isDirectory() }
+
 // ParseFacts reads what FactsScript printed, whole.
 func ParseFacts(text []byte) (*Facts, error) {
 	if len(text) > MaxFacts {

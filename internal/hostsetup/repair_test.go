@@ -28,6 +28,19 @@ func hostFacts(t *testing.T, more ...[]string) *Facts {
 	return facts(t, append(lines, slices.Concat(more...)...))
 }
 
+// A machine is a host by its trust files, not by a state that a removal left, nor by something of the name.
+func TestWhichMachinesAreSetUp(t *testing.T) {
+	for line, want := range map[string]bool{
+		"entry 41ed 0 0 " + TrustDir: true,
+		"entry 81a4 0 0 " + TrustDir: false,
+		"entry 41c0 0 0 " + StateDir: false,
+	} {
+		if got := facts(t, []string{"time 1700000000", "boot " + boot, line}).IsSetUp(); got != want {
+			t.Errorf("%s: %t", line, got)
+		}
+	}
+}
+
 func mark(profile, text string) []string { return stateFile("marks/"+profile, text) }
 
 func says(actions []Action) []string {

@@ -158,8 +158,8 @@ func (p *Policy) forCluster(id string, now time.Time) error {
 	}
 	// check: PolicyWrongCluster: in a cluster that has a name, "any" would let every other cluster's policy in
 	if !named && p.Mode(now) == Enforce {
-		return decision.Errorf(decision.PolicyWrongCluster, "the policy is for any cluster, but this one is %.80q and enforces", id).
-			Try("name the cluster in clusters")
+		return decision.Errorf(decision.PolicyWrongCluster, "the policy names no cluster %.80q, and in mode enforce it has to", id).
+			At("clusters").Try("make one with hostwarrant init --cluster ID=URL, or name the cluster in clusters and sign again")
 	}
 	return nil
 }

@@ -272,6 +272,7 @@ func TestTrustPolicyObject(t *testing.T) {
 	}
 	good := testkit.PolicyDocument(signer)
 	older := strings.Replace(good, "version: 3\n", "version: 2\n", 1)
+	elsewhere := strings.Replace(good, "{any: {}}", "{prod-2: {}}", 1)
 	current := testkit.Policy(t, good, root)
 	named := object3(root, good)
 	named.Name = "other"
@@ -291,7 +292,8 @@ func TestTrustPolicyObject(t *testing.T) {
 		"lower version":     {anchor, current, object3(root, older), decision.PolicyRollback, ""},
 		"equal version":     {anchor, current, object3(root, good+"# x\n"), decision.PolicyEquivocation, ""},
 		"another name":      {anchor, nil, named, decision.PolicyMalformed, "metadata.name"},
-		"another cluster":   {verify.Anchor{Roots: anchor.Roots, ClusterID: "prod-1"}, nil, object3(root, good), decision.PolicyWrongCluster, ""},
+		"for any cluster":   {verify.Anchor{Roots: anchor.Roots, ClusterID: "prod-1"}, nil, object3(root, good), decision.PolicyWrongCluster, "clusters"},
+		"another cluster":   {verify.Anchor{Roots: anchor.Roots, ClusterID: "prod-1"}, nil, object3(root, elsewhere), decision.PolicyWrongCluster, ""},
 		"no anchor":         {verify.Anchor{}, nil, object3(root, good), decision.PolicyUnavailable, ""},
 		"malformed":         {anchor, nil, object3(root, good+"x: y\n"), decision.PolicyMalformed, ""},
 	}

@@ -73,7 +73,7 @@ func TestAStolenTokenIsWorthless(t *testing.T) {
 		w.reconcile("theft")
 		w.answer(func(f *proof.Facts) { f.KubeletKey = "" }, w.hostKey)
 		w.reconcile("theft")
-		w.denied("theft", "ProofFailed", "the host's kubelet waits with none")
+		w.denied("theft", "ProofFailed", "but kubelet on the host holds no pending key: it has not asked")
 	})
 	t.Run("under the same name, with proofs switched off", func(t *testing.T) {
 		w := newWorld(t)

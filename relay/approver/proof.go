@@ -79,16 +79,17 @@ func (a *Approver) judgeProof(c *candidate, host proof.Host, p *v1alpha1.HostRun
 	}
 	// check: ProofFailed: the token was used by another machine than the one that it was given to
 	if key := sshsig.Fingerprint(c.key); facts.KubeletKey != key {
-		return new(unproved("the request is for the key %s, the host's kubelet waits with %s", key, orNone(facts.KubeletKey)))
+		return new(unproved("the request is for the key %s, but %s", key, pending(facts.KubeletKey)))
 	}
 	return nil
 }
 
-func orNone(key string) string {
+// pending says with which key the host's kubelet waits.
+func pending(key string) string {
 	if key == "" {
-		return "none: it has not asked, or its shim.conf has no kubelet-key="
+		return "kubelet on the host holds no pending key: it has not asked, or its shim.conf has no kubelet-key="
 	}
-	return key
+	return "the host's kubelet waits with " + key
 }
 
 // vouched asks the external verifier, last.

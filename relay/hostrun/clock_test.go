@@ -15,13 +15,14 @@ func TestARelayWithAnotherClock(t *testing.T) {
 		skew   time.Duration
 		sent   int
 		reason string
+		over   bool
 	}{
-		"right":              {0, 1, "Succeeded"},
-		"half an hour ahead": {time.Hour / 2, 1, "Succeeded"},
-		"an hour behind":     {-time.Hour, 1, "Succeeded"},
-		"an hour ahead":      {time.Hour, 0, "DeadlineExceeded"},
-		"a day ahead":        {24 * time.Hour, 0, "DeadlineExceeded"},
-		"a year behind":      {-365 * 24 * time.Hour, 0, ""},
+		"right":              {0, 1, "Succeeded", true},
+		"half an hour ahead": {time.Hour / 2, 1, "Succeeded", true},
+		"an hour behind":     {-time.Hour, 1, "Succeeded", true},
+		"an hour ahead":      {time.Hour, 0, "DeadlineExceeded", true},
+		"a day ahead":        {24 * time.Hour, 0, "DeadlineExceeded", true},
+		"a year behind":      {-365 * 24 * time.Hour, 0, "PolicyUnavailable", false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -29,12 +30,9 @@ func TestARelayWithAnotherClock(t *testing.T) {
 			w.now = w.now.Add(c.skew)
 			w.start()
 			w.reconcile()
-			reason := ""
-			if got := condition(w.get(), v1alpha1.ConditionSucceeded); got != nil {
-				reason = got.Reason
-			}
-			if len(w.courier.deliveries) != c.sent || reason != c.reason {
-				t.Fatalf("sent %d times, Succeeded %q; want %d, %q: %+v", len(w.courier.deliveries), reason, c.sent, c.reason, w.get().Status)
+			got := condition(w.get(), v1alpha1.ConditionSucceeded)
+			if got == nil || len(w.courier.deliveries) != c.sent || got.Reason != c.reason || isFinished(w.get()) != c.over {
+				t.Fatalf("sent %d times, Succeeded %+v; want %d, %q, over %t: %+v", len(w.courier.deliveries), got, c.sent, c.reason, c.over, w.get().Status)
 			}
 		})
 	}

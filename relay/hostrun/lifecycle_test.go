@@ -44,6 +44,7 @@ func TestWhatIsNotThereYetIsWaitedForAShortTime(t *testing.T) {
 					}
 				}
 				w.want(v1alpha1.ConditionVerified, isFalse, c.reason, "looked for until")
+				w.want(v1alpha1.ConditionSucceeded, isUnknown, c.reason, "looked for until")
 				if isFinished(w.get()) || w.writes != 1 {
 					t.Fatalf("status %+v, written %d times", w.get().Status, w.writes)
 				}
@@ -63,6 +64,21 @@ func TestWhatIsNotThereYetIsWaitedForAShortTime(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What is known of a run that its host may have is not overwritten by what keeps the relay from asking.
+func TestAWaitLeavesWhatIsKnownOfASentRun(t *testing.T) {
+	w := newWorld(t)
+	w.courier.report = failed(delivery.Cut, envelope.Unknown, envelope.Unknown)
+	w.start()
+	w.reconcile()
+	w.want(v1alpha1.ConditionSucceeded, isUnknown, "Cut", "")
+	if err := w.client.Delete(t.Context(), w.secret); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile()
+	w.want(v1alpha1.ConditionVerified, isFalse, "SecretNotFound", "looked for until")
+	w.want(v1alpha1.ConditionSucceeded, isUnknown, "Cut", "")
 }
 
 // A run that waits for its host, or between two attempts, is ended without it.

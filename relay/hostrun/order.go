@@ -22,9 +22,10 @@ const defaultShim = "/opt/kpssh/kpssh-shim"
 
 // Target says where the host is and which keys it and the relay have, by the host's Secret.
 func Target(h *object.Host, secret map[string][]byte) (transport.Target, *refusal) {
+	pinIn := fmt.Sprintf("Secret %q, knownHost", h.SecretName)
 	pin, err := transport.ParsePin(secret["knownHost"])
 	if err != nil {
-		return transport.Target{}, keyRefusal(err, fmt.Sprintf("Secret %q, knownHost", h.SecretName))
+		return transport.Target{}, keyRefusal(err, pinIn)
 	}
 	login, err := transport.ParseLoginKey(secret["privateKey"])
 	if err != nil {
@@ -36,7 +37,7 @@ func Target(h *object.Host, secret map[string][]byte) (transport.Target, *refusa
 	}
 	return transport.Target{
 		Address: net.JoinHostPort(h.Address, strconv.Itoa(h.Port)),
-		User:    h.User, Login: login, Pin: pin, Command: command,
+		User:    h.User, Login: login, Pin: pin, PinIn: pinIn, Command: command,
 	}, nil
 }
 

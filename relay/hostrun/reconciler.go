@@ -297,6 +297,9 @@ func (r *Reconciler) refuse(ctx context.Context, run *v1alpha1.HostRun, why *ref
 	if !why.Waiting {
 		return r.end(ctx, run, why)
 	}
+	if !wasSent(run) { // else it says what is known of the host, which this does not change
+		setCondition(run, v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, why.Reason, why.Message, r.Now())
+	}
 	if equality.Semantic.DeepEqual(before, &run.Status) {
 		return r.later(run, why.Reason), nil // nothing new to write
 	}

@@ -66,7 +66,7 @@ func TestWhatIsSent(t *testing.T) {
 	w.start()
 	w.reconcile()
 	o := w.courier.deliveries[0]
-	if o.Target.Address != "10.0.0.7:22" || o.Target.User != "kpssh" || o.Target.Command != defaultShim {
+	if o.Target.Address != "10.0.0.7:22" || o.Target.User != "kpssh" || o.Target.Command != defaultShim || o.Target.PinIn != `Secret "host-a-ssh", knownHost` {
 		t.Fatalf("target %+v", o.Target)
 	}
 	if o.Limits.Run != 20*time.Minute+runMargin {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -50,7 +51,7 @@ func handshake(conn net.Conn, t Target, l Limits) (*ssh.Client, error) {
 	}
 	c, channels, requests, err := ssh.NewClientConn(conn, t.Address, config)
 	if err != nil {
-		return nil, handshakeFault(err)
+		return nil, t.compare(handshakeFault(err))
 	}
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return nil, failed(Unreachable, "ending the handshake: %v", err)
@@ -67,6 +68,14 @@ func handshakeFault(err error) *Error {
 		return failed(HostKeyMismatch, "the host has no key of a pinned type")
 	}
 	return failed(Unreachable, "SSH handshake: %.200v", err)
+}
+
+// compare adds to the fault of a host with another key what to hold that key against: a pin is public.
+func (t Target) compare(e *Error) *Error {
+	if e.Fault == HostKeyMismatch {
+		e.What += "; " + cmp.Or(t.PinIn, "the caller") + " pins " + t.Pin.fingerprints() + ": compare at the host's console"
+	}
+	return e
 }
 
 // closeQuietly closes what is being given up; how that goes changes nothing.

@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -166,6 +167,25 @@ func (p Pin) Keys() []ssh.PublicKey { return slices.Clone(p.keys) }
 
 // Authorities are the host CAs that are pinned.
 func (p Pin) Authorities() []ssh.PublicKey { return slices.Clone(p.authorities) }
+
+// maxNamed is how many fingerprints a message holds, so that what stands before and behind them is read.
+const maxNamed = 4
+
+// fingerprints names the pinned keys and authorities.
+func (p Pin) fingerprints() string {
+	var names []string
+	for _, key := range p.keys {
+		names = append(names, ssh.FingerprintSHA256(key))
+	}
+	for _, key := range p.authorities {
+		names = append(names, "the CA "+ssh.FingerprintSHA256(key))
+	}
+	more := ""
+	if len(names) > maxNamed {
+		names, more = names[:maxNamed], fmt.Sprintf(" and %d more", len(names)-maxNamed)
+	}
+	return strings.Join(names, ", ") + more
+}
 
 // Outside gives a pinned key that is not among keys, or a pinned authority that is
 // not among authorities, and nil where there is none.

@@ -12,6 +12,7 @@ type Target struct {
 	User    string
 	Login   ssh.Signer
 	Pin     Pin
+	PinIn   string // where the pin stands, for who has to compare it; "" says nothing
 	Command string
 }
 

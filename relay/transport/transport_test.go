@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -230,15 +231,24 @@ func TestHostKeys(t *testing.T) {
 	}
 	t.Run("another key of the pinned type", func(t *testing.T) {
 		target := s.target
-		target.Pin = pin
+		target.Pin, target.PinIn = pin, `Secret "a-ssh", knownHost`
 		_, err := Run(t.Context(), target, quick(), nil, io.Discard, io.Discard, committed)
-		wantFault(t, err, HostKeyMismatch, "which is not pinned")
+		wantFault(t, err, HostKeyMismatch, "which is not pinned; Secret \"a-ssh\", knownHost pins "+ssh.FingerprintSHA256(other.PublicKey())+": compare at the host's console")
 	})
 	t.Run("no key of the pinned type", func(t *testing.T) {
 		target := s.target
 		target.Pin = pinOf(t, ecdsaLine(t))
 		_, err := Run(t.Context(), target, quick(), nil, io.Discard, io.Discard, committed)
-		wantFault(t, err, HostKeyMismatch, "no key of a pinned type")
+		wantFault(t, err, HostKeyMismatch, "no key of a pinned type; the caller pins SHA256:")
+	})
+	t.Run("the pinned key, and nothing listens", func(t *testing.T) {
+		target := s.target
+		target.Address = "127.0.0.1:1"
+		_, err := Run(t.Context(), target, quick(), nil, io.Discard, io.Discard, committed)
+		wantFault(t, err, Unreachable, "connecting to")
+		if strings.Contains(err.Error(), "pins") {
+			t.Errorf("tells to compare keys that nobody saw: %v", err)
+		}
 	})
 	t.Run("no pin", func(t *testing.T) {
 		target := s.target
@@ -289,6 +299,28 @@ func TestParseLoginKeyRefuses(t *testing.T) {
 				t.Fatal("the error holds the file")
 			}
 		})
+	}
+}
+
+// A message stays short, whatever is pinned, and tells a CA from a key.
+func TestFingerprintsOfAPin(t *testing.T) {
+	var text, want []string
+	for range maxNamed {
+		key := testkit.NewSigner(t, "ed25519")
+		text, want = append(text, key.Line), append(want, ssh.FingerprintSHA256(key.PublicKey()))
+	}
+	pinned := func(more ...string) string {
+		return pinOf(t, strings.Join(append(slices.Clone(text), more...), "\n")).fingerprints()
+	}
+	if got := pinned(); got != strings.Join(want, ", ") {
+		t.Errorf("%q", got)
+	}
+	ca := testkit.NewSigner(t, "ed25519")
+	if got := pinned("@cert-authority * " + ca.Line); got != strings.Join(want, ", ")+" and 1 more" {
+		t.Errorf("%q", got)
+	}
+	if got := pinOf(t, "@cert-authority * "+ca.Line).fingerprints(); got != "the CA "+ssh.FingerprintSHA256(ca.PublicKey()) {
+		t.Errorf("%q", got)
 	}
 }
 
