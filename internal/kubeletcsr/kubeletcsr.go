@@ -1,7 +1,9 @@
 package kubeletcsr
 
 import (
+	"bytes"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/pem"
 	"slices"
 	"strings"
@@ -80,6 +82,9 @@ func (r Request) Check(tokenID, node string) (ssh.PublicKey, error) {
 	if err := checkExtensions(x); err != nil {
 		return nil, err
 	}
+	if err := checkAttributes(x); err != nil {
+		return nil, err
+	}
 	return checkKey(x, r.Usages)
 }
 
@@ -102,10 +107,14 @@ func parse(text []byte) (*x509.CertificateRequest, error) {
 	if len(text) > maxRequest {
 		return nil, mismatch("the request is %d bytes long, more than %d", len(text), maxRequest)
 	}
-	block, rest := pem.Decode(text)
-	// check: CSRMismatch: readers differ in which of several blocks they take
-	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(block.Headers) > 0 || len(strings.TrimSpace(string(rest))) > 0 {
+	block, _ := pem.Decode(text)
+	// check: CSRMismatch: what is of another type, or says more than the request
+	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(block.Headers) > 0 {
 		return nil, mismatch("the request is not one PEM block of type CERTIFICATE REQUEST")
+	}
+	// check: CSRMismatch: readers differ in which of several blocks they take, and in what they skip
+	if !bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(pem.EncodeToMemory(block))) {
+		return nil, mismatch("the request is not one PEM block alone, in lines of 64 characters that end with a line feed")
 	}
 	x, err := x509.ParseCertificateRequest(block.Bytes)
 	// check: CSRMismatch: what cannot be read must not be guessed at
@@ -144,6 +153,25 @@ func checkExtensions(x *x509.CertificateRequest) error {
 	// check: CSRMismatch: a CA's or any other certificate that a kubelet never asks for
 	if len(x.Extensions) > 0 {
 		return mismatch("the request has the extension %s", x.Extensions[0].Id)
+	}
+	return nil
+}
+
+// checkAttributes wants none: crypto/x509 skips attributes and values that it does not expect.
+func checkAttributes(x *x509.CertificateRequest) error {
+	var body struct {
+		Version      int
+		Subject, Key asn1.RawValue
+		Attributes   []asn1.RawValue `asn1:"tag:0,set"`
+	}
+	rest, err := asn1.Unmarshal(x.RawTBSCertificateRequest, &body)
+	// check: CSRMismatch: names where other readers find them, and we do not
+	if err != nil || len(rest) > 0 || len(body.Attributes) > 0 {
+		return mismatch("the request has attributes: a kubelet's has none")
+	}
+	// check: CSRMismatch: a version whose fields mean something else
+	if body.Version != 0 {
+		return mismatch("the request is of version %d, not 0", body.Version)
 	}
 	return nil
 }

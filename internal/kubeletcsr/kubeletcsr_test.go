@@ -163,9 +163,13 @@ func TestNothingButTheRequestOfThatKubelet(t *testing.T) {
 			}
 		})
 	}
-	_, err := asking(func(x *x509.CertificateRequest) { x.DNSNames = []string{"kubernetes.default"} }).Check(token, node)
-	if err == nil || !strings.Contains(err.Error(), "subject alternative names") {
-		t.Errorf("of a request with a DNS name it says %v", err)
+	for says, r := range map[string]kubeletcsr.Request{
+		"subject alternative names": asking(func(x *x509.CertificateRequest) { x.DNSNames = []string{"kubernetes.default"} }),
+		"the extension 1.2.3.4":     extension(asn1.ObjectIdentifier{1, 2, 3, 4}, []byte{5, 0}),
+	} {
+		if _, err := r.Check(token, node); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("of a request with %s it says %v", says, err)
+		}
 	}
 	for name, r := range map[string]struct{ token, node string }{"no token": {"", node}, "no node": {token, ""}} {
 		q := asking(func(x *x509.CertificateRequest) { x.Subject.CommonName = "system:node:" + r.node })

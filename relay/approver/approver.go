@@ -40,7 +40,8 @@ type Tokens interface {
 	// Holder says which run has the token of an id, from what the minter itself gave or took
 	// over; false where none has. An error means that it does not know yet.
 	Holder(ctx context.Context, id string) (Token, bool, error)
-	// Approved records that the token's bearer gets the certificate, before he does.
+	// Approved records that the token's bearer gets the certificate, before he does. An error means
+	// that it is not recorded, and that he must not.
 	Approved(ctx context.Context, id, reason, message string) error
 	// End ends the token at once; the run's condition Joined is False with that reason.
 	End(ctx context.Context, id, reason, message string) error

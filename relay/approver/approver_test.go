@@ -1,6 +1,7 @@
 package approver
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -9,8 +10,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -354,6 +353,33 @@ func TestOneTokenOneKey(t *testing.T) {
 			t.Error("a kubelet that asks again is taken for another")
 		}
 	})
+	t.Run("the approved request again, by another name", func(t *testing.T) {
+		w := newWorld(t)
+		first := w.csr("first", w.kubelet, nil)
+		again := w.csr("again", w.kubelet, at(7*time.Second))
+		again.Spec.Request = first.Spec.Request
+		w.start(first, again)
+		w.reconcile("first")
+		w.answer(nil, w.hostKey)
+		w.reconcile("first")
+		w.want("first", "Approved HostwarrantApproved", "")
+		w.reconcile("again")
+		w.want("again", "", "")
+		w.reconcile("first")
+		if w.alarms("ForeignApproval") != 0 || len(w.tokens.approved) != 1 {
+			t.Errorf("%v alarms, approved %q", w.alarms("ForeignApproval"), w.tokens.approved)
+		}
+	})
+	t.Run("another key after the approval", func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.csr("first", w.kubelet, nil), w.csr("second", newKey(t), at(7*time.Second)))
+		w.join(metav1.ConditionTrue, "Approved", "certificate request first (uid-of-first): the host proved")
+		w.reconcile("second")
+		w.denied("second", "CSRMismatch", `"first", used the token first`)
+		if w.alarms("SecondRequest") != 1 {
+			t.Errorf("%v alarms", w.alarms("SecondRequest"))
+		}
+	})
 	t.Run("another key with an earlier token of that id", func(t *testing.T) {
 		w := newWorld(t)
 		w.start(w.csr("first", w.kubelet, nil), w.csr("old", newKey(t), at(-2*time.Minute)))
@@ -440,6 +466,15 @@ func TestApprovalsBySomebodyElseAreAlarms(t *testing.T) {
 			t.Errorf("%s: the event is %q", reason, e)
 		}
 	}
+	t.Run("of a request that the run refused", func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.csr("first", w.kubelet, approved("HostwarrantApproved")))
+		w.join(metav1.ConditionFalse, "ProofFailed", "certificate request first (uid-of-first): another key")
+		w.reconcile("first")
+		if w.alarms("ForeignApproval") != 1 || len(w.tokens.ended) != 1 {
+			t.Errorf("%v alarms, ended %q", w.alarms("ForeignApproval"), w.tokens.ended)
+		}
+	})
 	t.Run("of a token that is over", func(t *testing.T) {
 		w := newWorld(t)
 		w.tokens.token = nil
@@ -469,10 +504,7 @@ func TestInterruptedDenialsAreCarriedOut(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.csr("first", w.kubelet, func(c *certificatesv1.CertificateSigningRequest) { c.Spec.Usages = nil }))
 	w.tokens.endErr = errors.New("the API server is away")
-	request := ctrl.Request{NamespacedName: types.NamespacedName{Name: "first"}}
-	if _, err := w.a.Reconcile(t.Context(), request); !errors.Is(err, w.tokens.endErr) {
-		t.Fatalf("got %v", err)
-	}
+	w.again("first", w.tokens.endErr)
 	w.tokens.endErr = nil
 	w.reconcile("first")
 	w.denied("first", "CSRMismatch", "the usages are")
@@ -480,6 +512,68 @@ func TestInterruptedDenialsAreCarriedOut(t *testing.T) {
 	if len(w.tokens.ended) != 1 {
 		t.Errorf("ended %q", w.tokens.ended)
 	}
+	if got := w.settled("first"); strings.Count(got, "Denied ") != 1 {
+		t.Errorf("denied once more: %q", got)
+	}
+}
+
+// TestADenialInAnyWordsEndsTheToken: somebody else's words become no reason, which the API server might
+// refuse, and no second line.
+func TestADenialInAnyWordsEndsTheToken(t *testing.T) {
+	const record = ": certificate request first (uid-of-first): "
+	for said, want := range map[string]string{
+		"":                       `ForeignDenial` + record + `the request was denied by somebody else: "", "no\nALARM: x"`,
+		"Denied by policy":       `ForeignDenial` + record + `the request was denied by somebody else: "Denied by policy", "no\nALARM: x"`,
+		"a\nb":                   `ForeignDenial` + record + `the request was denied by somebody else: "a\nb", "no\nALARM: x"`,
+		"Hostwarrant":            `ForeignDenial` + record + `the request was denied by somebody else: "Hostwarrant", "no\nALARM: x"`,
+		"HostwarrantNo way":      `ForeignDenial` + record + `the request was denied by somebody else: "HostwarrantNo way", "no\nALARM: x"`,
+		"HostwarrantCSRMismatch": `CSRMismatch` + record + `no\nALARM: x`,
+	} {
+		t.Run(said, func(t *testing.T) {
+			w := newWorld(t)
+			w.start(w.csr("first", w.kubelet, func(c *certificatesv1.CertificateSigningRequest) {
+				c.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: said, Message: "no\nALARM: x"}}
+			}))
+			w.reconcile("first")
+			if got := strings.Join(w.tokens.ended, "; "); got != tokenID+" "+want {
+				t.Errorf("ended by %q, want %q", got, tokenID+" "+want)
+			}
+		})
+	}
+}
+
+// readThen is what an approver reads of a run, before somebody else writes it.
+type readThen struct {
+	client.Reader
+	write func()
+}
+
+func (r *readThen) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	err := r.Reader.Get(ctx, key, o, opts...)
+	if _, isRun := o.(*v1alpha1.HostRun); isRun && r.write != nil {
+		r.write()
+		r.write = nil
+	}
+	return err
+}
+
+// TestOfTwoQuestionsTheFirstStays: the next minter asked, while this one was paused.
+func TestOfTwoQuestionsTheFirstStays(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.csr("first", w.kubelet, nil))
+	nonce := strings.Repeat("0", 64)
+	w.a.Objects.Reader = &readThen{w.client, func() {
+		w.change(func(s *v1alpha1.HostRunStatus) { s.Proof = &v1alpha1.HostRunProof{Nonce: nonce} })
+	}}
+	if result := w.reconcile("first"); result.RequeueAfter != time.Second {
+		t.Errorf("looks again after %s", result.RequeueAfter)
+	}
+	if got := w.stored().Status.Proof.Nonce; got != nonce {
+		t.Errorf("the nonce is %s", got)
+	}
+	w.answer(nil, w.hostKey)
+	w.reconcile("first")
+	w.want("first", "Approved HostwarrantApproved", "")
 }
 
 // TestAMinterThatDoesNotKnowYetIsAskedAgain: after a start nothing is denied for a token that is not taken over yet.
@@ -487,9 +581,7 @@ func TestAMinterThatDoesNotKnowYetIsAskedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.csr("first", w.kubelet, nil))
 	w.tokens.err = errors.New("not yet")
-	if _, err := w.a.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "first"}}); !errors.Is(err, w.tokens.err) {
-		t.Errorf("got %v", err)
-	}
+	w.again("first", w.tokens.err)
 	w.want("first", "", "")
 }
 

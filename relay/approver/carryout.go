@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
+	"github.com/hostwarrant/hostwarrant/internal/decision"
 )
 
 // Reasons of the condition Joined and of a request's condition that are no Decision's
@@ -25,6 +26,7 @@ const (
 	reasonVerifierRefused = "VerifierRefused"
 	reasonForeignApproval = "ForeignApproval"
 	reasonOtherSigner     = "OtherSigner"
+	reasonForeignDenial   = "ForeignDenial"
 	reasonSecondRequest   = "SecondRequest"
 )
 
@@ -33,6 +35,9 @@ const ours = "Hostwarrant"
 
 // maxMessage bounds what is written of a request; parts of it come from outside.
 const maxMessage = 900
+
+// maxReason is far above any reason of ours.
+const maxReason = 60
 
 // carryOut does what was decided.
 func (a *Approver) carryOut(ctx context.Context, c *candidate, v verdict) error {
@@ -68,6 +73,16 @@ func (a *Approver) approve(ctx context.Context, c *candidate, v verdict) error {
 // record names a request in the run's condition, for ever: UIDs do not come again.
 func record(csr *certificatesv1.CertificateSigningRequest) string {
 	return fmt.Sprintf("certificate request %.100s (%s)", csr.Name, csr.UID)
+}
+
+// joinedBy is what a run that joined says of it: by which request, which its record starts with. It is
+// "" of a run that has not.
+func joinedBy(run *v1alpha1.HostRun) string {
+	joined := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionJoined)
+	if joined == nil || joined.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return joined.Message
 }
 
 func (a *Approver) deny(ctx context.Context, c *candidate, v verdict) error {
@@ -108,14 +123,29 @@ func (a *Approver) audit(ctx context.Context, c *candidate) (verdict, error) {
 			return left(), nil
 		}
 		// Denied, and the token lives: we were killed in between, or somebody else denied it.
-		condition := c.csr.Status.Conditions[i]
-		return denied(strings.TrimPrefix(condition.Reason, ours), "%s", condition.Message), nil
+		return denial(c.csr.Status.Conditions[i]), nil
 	}
 	by, err := a.approvedBy(ctx, c)
 	if err != nil || by == "" {
 		return left(), err
 	}
 	return verdict{what: alarm, reason: reasonForeignApproval, message: "the request was approved by somebody else: " + by}, nil
+}
+
+// denial is what a denied request's run says: our own reason, or that it was somebody else, who may
+// say anything.
+func denial(condition certificatesv1.CertificateSigningRequestCondition) verdict {
+	reason, isOurs := strings.CutPrefix(condition.Reason, ours)
+	// check: CSRMismatch: words that the API server takes for no reason, so that the token outlives the denial
+	if !isOurs || !isReason(reason) {
+		return denied(reasonForeignDenial, "the request was denied by somebody else: %.60q, %.200q", condition.Reason, condition.Message)
+	}
+	return denied(reason, "%s", cut(condition.Message))
+}
+
+// isReason: letters alone, as all reasons of ours are.
+func isReason(s string) bool {
+	return s != "" && len(s) <= maxReason && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') })
 }
 
 // approvedBy says what somebody else said in approving, "" where it was us or nobody.
@@ -139,10 +169,8 @@ func (a *Approver) approvedBy(ctx context.Context, c *candidate) (string, error)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("reading the HostRun: %w", err)
 	}
-	joined := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionJoined)
-	recorded := err == nil && joined != nil && joined.Status == metav1.ConditionTrue && strings.HasPrefix(joined.Message, record(c.csr))
 	// check: CSRMismatch: somebody approves past us, in our name
-	if !recorded {
+	if !strings.HasPrefix(joinedBy(run), record(c.csr)) {
 		return said, nil
 	}
 	return "", nil
@@ -195,6 +223,5 @@ func (a *Approver) tell(c *candidate, kind string, v verdict) {
 }
 
 func cut(message string) string {
-	message = strings.ToValidUTF8(message, "?")
-	return message[:min(len(message), maxMessage)]
+	return decision.OneLine(message, maxMessage)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -98,7 +99,7 @@ func (a *Approver) decide(ctx context.Context, c *candidate) (verdict, error) {
 	if c.token == nil {
 		return mismatch("no run has the token %s", c.request.TokenID()), nil
 	}
-	for _, step := range []func(context.Context, *candidate) (*verdict, error){a.madeInTime, a.findRun, a.stillInTime, a.judgeRun, a.judgeRequest, a.firstUse, a.proved, a.vouched} {
+	for _, step := range []func(context.Context, *candidate) (*verdict, error){a.madeInTime, a.findRun, a.stillInTime, a.judgeRun, a.judgeRequest, a.firstUse, a.onlyUse, a.proved, a.vouched} {
 		v, err := step(ctx, c)
 		if err != nil || v != nil {
 			return orZero(v), err
@@ -248,6 +249,16 @@ func (a *Approver) firstUse(ctx context.Context, c *candidate) (*verdict, error)
 			a.Metrics.alarm(reasonSecondRequest)
 			return new(mismatch("another request, %.100q, used the token first, with another key", o.Name)), nil
 		}
+	}
+	return nil, nil
+}
+
+// onlyUse: one token, one certificate. Whoever holds the token may hand in the kubelet's own request once
+// more, which is nothing to deny: that would end the token with which the kubelet fetches its certificate.
+func (a *Approver) onlyUse(_ context.Context, c *candidate) (*verdict, error) {
+	// check: CSRMismatch: a second certificate for the key, whose approval no run can record
+	if by := joinedBy(c.run); by != "" && !strings.HasPrefix(by, record(c.csr)) {
+		return new(left()), nil
 	}
 	return nil, nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostwarrant/hostwarrant/internal/proof"
 	"github.com/hostwarrant/hostwarrant/relay/verifier"
@@ -19,6 +20,44 @@ import (
 func hostCertificate(t *testing.T, ca, host testkit.Signer, address string) *ssh.Certificate {
 	t.Helper()
 	return testkit.Certify(t, ca, host.PublicKey(), []string{address}, func(c *ssh.Certificate) { c.CertType = ssh.HostCert })
+}
+
+// verifier is a service that answers with a status and whether it allows.
+func (w *world) verifier(answer func(verifier.Question) (status int, allowed bool)) {
+	w.t.Helper()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		var q struct{ Request verifier.Question }
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			w.t.Error(err)
+		}
+		status, allowed := answer(q.Request)
+		out.WriteHeader(status)
+		fmt.Fprintf(out, `{"apiVersion":"hostwarrant.dev/v1alpha1","kind":"JoinReview","response":{"uid":%q,"allowed":%t,"message":"no such TPM"}}`, q.Request.UID, allowed)
+	}))
+	w.t.Cleanup(s.Close)
+	v, err := verifier.New(s.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.a.Verifier = v
+}
+
+// TestARunThatIsOverWhileTheVerifierThinksGetsNoCertificate: ten seconds, in which it is cancelled and the
+// minter takes its token.
+func TestARunThatIsOverWhileTheVerifierThinksGetsNoCertificate(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.csr("first", w.kubelet, nil))
+	w.verifier(func(verifier.Question) (int, bool) {
+		w.join(metav1.ConditionFalse, "RunEnded", "the run is over")
+		w.tokens.token = nil
+		return http.StatusOK, true
+	})
+	w.reconcile("first")
+	w.answer(nil, w.hostKey)
+	w.again("first", errNotRecorded)
+	w.want("first", "", "")
+	w.reconcile("first")
+	w.want("first", "Denied HostwarrantCSRMismatch: no run has the token hwab12", "")
 }
 
 // TestAVerifierHasTheLastWord: it is asked once everything else has passed, and whatever is no consent denies.
@@ -39,24 +78,13 @@ func TestAVerifierHasTheLastWord(t *testing.T) {
 			w := newWorld(t)
 			w.start(w.csr("first", w.kubelet, nil))
 			asked := 0
-			s := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			w.verifier(func(q verifier.Question) (int, bool) {
 				asked++
-				var q struct{ Request verifier.Question }
-				if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
-					t.Error(err)
+				if q.Node != node || q.RunUID != runUID || q.Host != "host-a" || q.Proof == "" || !strings.HasPrefix(q.Key, "SHA256:") || q.CertificateRequest == "" {
+					t.Errorf("asked %+v", q)
 				}
-				if q.Request.Node != node || q.Request.RunUID != runUID || q.Request.Host != "host-a" || q.Request.Proof == "" || !strings.HasPrefix(q.Request.Key, "SHA256:") || q.Request.CertificateRequest == "" {
-					t.Errorf("asked %+v", q.Request)
-				}
-				out.WriteHeader(tt.status)
-				fmt.Fprintf(out, `{"apiVersion":"hostwarrant.dev/v1alpha1","kind":"JoinReview","response":{"uid":%q,"allowed":%t,"message":"no such TPM"}}`, q.Request.UID, tt.allowed)
-			}))
-			defer s.Close()
-			v, err := verifier.New(s.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.a.Verifier = v
+				return tt.status, tt.allowed
+			})
 			w.reconcile("first")
 			w.answer(func(f *proof.Facts) {
 				if tt.fails {

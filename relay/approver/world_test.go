@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,8 @@ const (
 	node    = "pool-1"
 )
 
+var errNotRecorded = errors.New("nothing was recorded")
+
 // fakeTokens is a fake: the minter's book with one token.
 type fakeTokens struct {
 	w        *world
@@ -66,7 +69,17 @@ func (f *fakeTokens) Holder(_ context.Context, id string) (Token, bool, error) {
 	return *f.token, true, nil
 }
 
+// Approved, as the minter, records nothing of a token that is over or for a run that said something else.
 func (f *fakeTokens) Approved(_ context.Context, id, reason, message string) error {
+	if f.token == nil {
+		return errNotRecorded
+	}
+	if c := meta.FindStatusCondition(f.w.stored().Status.Conditions, v1alpha1.ConditionJoined); c != nil && c.Status != metav1.ConditionUnknown {
+		if c.Status == metav1.ConditionTrue && c.Message == message {
+			return nil
+		}
+		return errNotRecorded
+	}
 	f.approved = append(f.approved, id+" "+reason+": "+message)
 	f.w.join(metav1.ConditionTrue, reason, message)
 	return nil
@@ -226,6 +239,14 @@ func (w *world) reconcile(name string) ctrl.Result {
 		w.t.Fatal(err)
 	}
 	return result
+}
+
+// again reconciles a request that is expected to fail.
+func (w *world) again(name string, want error) {
+	w.t.Helper()
+	if _, err := w.a.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}); !errors.Is(err, want) {
+		w.t.Errorf("got %v, want %v", err, want)
+	}
 }
 
 // set changes a field of a stored object.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostwarrant/hostwarrant/relay/token"
 )
 
 // Entry is a token that this minter gave, or took over from the minter before it.
@@ -17,6 +19,10 @@ type Entry struct {
 	Expires  time.Time
 	Issued   bool // both Secrets are there, and the run says so
 }
+
+// minted is when the token was made. The condition Joined keeps that time while the token lives: the
+// next minter reckons by it.
+func (e Entry) minted() time.Time { return e.Expires.Add(-token.Life) }
 
 // Book is what the minter itself knows of living tokens, one a run. What a HostRun's status says counts
 // only when a minter starts.

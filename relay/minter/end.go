@@ -89,16 +89,27 @@ func (m *Minter) End(ctx context.Context, id, reason, message string) error {
 }
 
 // Approved records that the certificate request of the token's bearer was approved. The token lives
-// until the node registers: its kubelet fetches the certificate with it.
+// until the node registers: its kubelet fetches the certificate with it. An error means that this
+// approval is not recorded.
 func (m *Minter) Approved(ctx context.Context, id, reason, message string) error {
-	return m.settle(ctx, id, func(run *v1alpha1.HostRun) error {
-		if isFinal(run) {
+	recorded := false
+	err := m.settle(ctx, id, func(run *v1alpha1.HostRun) error {
+		if c := joined(run); isFinal(run) {
+			recorded = c.Status == metav1.ConditionTrue && c.Message == fitting(message)
 			return nil
 		}
-		return m.write(ctx, run, func(s *v1alpha1.HostRunStatus) {
-			say(s, run.Generation, metav1.ConditionTrue, reason, message, m.Now())
+		e, _ := m.Book.of(run.UID)
+		err := m.write(ctx, run, func(s *v1alpha1.HostRunStatus) {
+			say(s, run.Generation, metav1.ConditionTrue, reason, message, e.minted())
 		})
+		recorded = err == nil
+		return err
 	})
+	// check: CSRMismatch: a certificate for a run that was cancelled a moment ago, or whose token is gone
+	if err == nil && !recorded {
+		return fmt.Errorf("nothing was recorded: the token %s is over, or another request was approved", id)
+	}
+	return err
 }
 
 // settle does something with the run that holds a token, as it is stored.

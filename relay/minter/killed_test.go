@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,6 +123,42 @@ func TestAMinterThatStartsLeavesRunningJoinsAlone(t *testing.T) {
 	w.now = w.now.Add(token.Life)
 	w.reconcile("r")
 	w.wantNothing()
+}
+
+// An approval moves neither the token's end nor its beginning, by which the approver tells requests of
+// this token from those of an earlier one of its id.
+func TestAnApprovedTokenKeepsItsTimesOverARestart(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.run("r", "host-a", "pool-1", 0))
+	w.reconcile("r")
+	id := w.wantToken("r")
+	before, _ := w.m.Book.Holder(id)
+	w.becomes("r", v1alpha1.ConditionDelivered, isUnknown, "Sending")
+	w.now = w.now.Add(5 * time.Minute)
+	w.must(w.m.Approved(t.Context(), id, "Approved", "by proof"))
+	w.restart()
+	w.must(w.m.adopt(t.Context()))
+	after, held := w.m.Book.Holder(id)
+	if !held || !after.Expires.Truncate(time.Second).Equal(before.Expires.Truncate(time.Second)) {
+		t.Errorf("held: %t, until %s and after the restart until %s", held, before.Expires, after.Expires)
+	}
+}
+
+// The token of a node that has registered is gone, whatever its run still says: nobody takes it over.
+func TestAMinterThatStartsTakesNothingOverOfNodesThatRegistered(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.run("r", "host-a", "pool-1", 0))
+	w.reconcile("r")
+	id := w.wantToken("r")
+	w.must(w.m.Approved(t.Context(), id, "Approved", "by proof"))
+	w.must(w.client.Create(t.Context(), nodeOf(w, "pool-1", "kpssh://pool/host-a")))
+	w.reconcile("r")
+	w.wantNothing()
+	w.restart()
+	w.must(w.m.adopt(t.Context()))
+	if e, held := w.m.Book.Holder(id); held {
+		t.Errorf("held again: %+v", e)
+	}
 }
 
 // Whoever could write status past the admission policy points two runs at one token: it is one run's.

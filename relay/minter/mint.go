@@ -128,10 +128,13 @@ func (m *Minter) record(ctx context.Context, run *v1alpha1.HostRun, e Entry) err
 		return errors.New("another run has the token id or the node name")
 	}
 	return m.write(ctx, run, func(s *v1alpha1.HostRunStatus) {
-		s.TokenID, s.Proof = e.ID, nil
-		// The condition's time is the token's.
+		s.TokenID = e.ID
+		// check: ProofFailed: an answer that was given while the run held an earlier token
+		if s.Proof != nil {
+			s.Proof = nil
+		}
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionJoined)
-		say(s, run.Generation, metav1.ConditionUnknown, token.Recorded, "the token is being made", e.Expires.Add(-token.Life))
+		say(s, run.Generation, metav1.ConditionUnknown, token.Recorded, "the token is being made", e.minted())
 	})
 }
 

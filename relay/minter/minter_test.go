@@ -155,10 +155,7 @@ func TestARunThatVanishesLeavesNoToken(t *testing.T) {
 			w := newWorld(t)
 			w.start(w.run("r", "host-a", "pool-1", 0))
 			w.reconcile("r")
-			run := w.get("r")
-			run.Finalizers = nil
-			w.must(w.client.Update(t.Context(), run))
-			w.must(w.client.Delete(t.Context(), run))
+			w.vanish("r")
 			if again {
 				next := w.run("r", "host-a", "pool-1", 0)
 				next.UID, next.Status = "uid-next", v1alpha1.HostRunStatus{}
@@ -467,6 +464,120 @@ func TestTheApproverIsToldOfIssuedTokensOnly(t *testing.T) {
 	w.reconcile("r")
 	w.wantJoined("r", isTrue, "Approved", "by proof")
 	w.wantNothing()
+}
+
+// The approver approves what was recorded. Nothing is where the token is over by then.
+func TestAnApprovalThatIsNotRecordedIsAnError(t *testing.T) {
+	const message = "certificate request first (uid-1): by proof"
+	for name, change := range map[string]func(w *world, id string){
+		"the run was cancelled, and its token taken": func(w *world, _ string) {
+			w.becomes("r", v1alpha1.ConditionSucceeded, isFalse, "Cancelled")
+			w.reconcile("r")
+		},
+		"the token was ended by a denial": func(w *world, id string) { w.must(w.m.End(w.t.Context(), id, "CSRMismatch", message)) },
+		"the next minter ended it, while this one was paused": func(w *world, _ string) {
+			old := w.m
+			w.restart()
+			w.becomes("r", v1alpha1.ConditionSucceeded, isFalse, "Cancelled")
+			w.reconcile("r")
+			w.m = old
+		},
+		"the run said no, in these words": func(w *world, _ string) {
+			w.change("r", func(run *v1alpha1.HostRun) { say(&run.Status, 1, isFalse, "Approved", message, w.now) })
+		},
+		"another request was approved": func(w *world, id string) {
+			w.must(w.m.Approved(w.t.Context(), id, "Approved", "certificate request second (uid-2): by proof"))
+		},
+		"the run vanished": func(w *world, _ string) { w.vanish("r") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.start(w.run("r", "host-a", "pool-1", 0))
+			w.reconcile("r")
+			id := w.wantToken("r")
+			change(w, id)
+			err := w.m.Approved(t.Context(), id, "Approved", message)
+			if want := "nothing was recorded: the token " + id + " is over, or another request was approved"; err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+	t.Run("near miss: the same approval again", func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.run("r", "host-a", "pool-1", 0))
+		w.reconcile("r")
+		id := w.wantToken("r")
+		long := message + strings.Repeat("x", maxMessage)
+		w.must(w.m.Approved(t.Context(), id, "Approved", long))
+		w.must(w.m.Approved(t.Context(), id, "Approved", long))
+		w.wantJoined("r", isTrue, "Approved", message)
+	})
+}
+
+// Another run of the same name was made meanwhile: what is said of the token is not said of that.
+func TestARunThatWasMadeAnewIsNotApproved(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.run("r", "host-a", "pool-1", 0))
+	w.reconcile("r")
+	id := w.wantToken("r")
+	w.vanish("r")
+	anew := w.run("r", "host-a", "pool-1", 0)
+	anew.UID = "uid-anew"
+	w.must(w.client.Create(t.Context(), anew))
+	if err := w.m.Approved(t.Context(), id, "Approved", "by proof"); err == nil {
+		t.Error("approved")
+	}
+	if c := joined(w.get("r")); c != nil {
+		t.Errorf("the other run says %s %s", c.Status, c.Reason)
+	}
+	w.wantNothing()
+}
+
+// An answer to a question of an earlier token's time does not serve the next one.
+func TestEachTokenIsProvedAnew(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.run("r", "host-a", "pool-1", 0))
+	w.reconcile("r")
+	first := w.wantToken("r")
+	w.change("r", func(run *v1alpha1.HostRun) {
+		run.Status.Proof = &v1alpha1.HostRunProof{Nonce: strings.Repeat("0", 64), Text: "an answer", Signature: "by the host"}
+	})
+	w.now = w.now.Add(token.Life)
+	w.reconcile("r")
+	w.reconcile("r")
+	if second := w.wantToken("r"); second == first {
+		t.Fatal("the same token again")
+	}
+	if p := w.get("r").Status.Proof; p != nil {
+		t.Errorf("the next token has the proof %+v", p)
+	}
+}
+
+// Somebody else's finalizer, written at the same moment, stays.
+func TestFinalizersOfOthersStay(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.run("r", "host-a", "pool-1", 0))
+	meanwhile := func(finalizer string) {
+		w.fails = func(verb string, _ client.Object) error {
+			if verb == "patch" {
+				w.fails = nil
+				run := w.get("r")
+				run.Finalizers = append(run.Finalizers, finalizer)
+				w.must(w.client.Update(t.Context(), run))
+			}
+			return nil
+		}
+	}
+	meanwhile("example.com/first")
+	w.reconcile("r")
+	w.wantToken("r")
+	w.becomes("r", v1alpha1.ConditionSucceeded, isTrue, "Done")
+	meanwhile("example.com/second")
+	w.reconcile("r")
+	w.wantNothing()
+	if got := w.get("r").Finalizers; !slices.Equal(got, []string{"example.com/first", "example.com/second"}) {
+		t.Errorf("finalizers %v", got)
+	}
 }
 
 func TestOnlyTheRunsOfATokensNodeAreWokenByIt(t *testing.T) {

@@ -69,13 +69,15 @@ func (m *Minter) write(ctx context.Context, run *v1alpha1.HostRun, change func(*
 
 // say sets the condition Joined.
 func say(s *v1alpha1.HostRunStatus, generation int64, status metav1.ConditionStatus, reason, message string, now time.Time) {
-	if len(message) > maxMessage {
-		message = message[:maxMessage]
-	}
 	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionJoined, Status: status, Reason: reason, Message: strings.ToValidUTF8(message, "?"),
+		Type: v1alpha1.ConditionJoined, Status: status, Reason: reason, Message: fitting(message),
 		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
 	})
+}
+
+// fitting is a message as it is written.
+func fitting(message string) string {
+	return strings.ToValidUTF8(message[:min(len(message), maxMessage)], "?")
 }
 
 // finalize adds the finalizer, or takes it away.

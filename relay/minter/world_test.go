@@ -293,6 +293,15 @@ func (w *world) becomes(name, kind string, status metav1.ConditionStatus, reason
 	})
 }
 
+// vanish takes a run away past its finalizer.
+func (w *world) vanish(name string) {
+	w.t.Helper()
+	run := w.get(name)
+	run.Finalizers = nil
+	w.must(w.client.Update(w.t.Context(), run))
+	w.must(w.client.Delete(w.t.Context(), run))
+}
+
 // secrets are those that are there, "namespace/name", sorted.
 func (w *world) secrets() []string {
 	w.t.Helper()
