@@ -3,7 +3,6 @@ package kubeletcsr_test
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
@@ -47,7 +46,9 @@ func byHand(key crypto.Signer, version int, subject []byte, attributes ...[]byte
 		Subject, Key asn1.RawValue
 		Attributes   asn1.RawValue
 	}{
-		version, asn1.RawValue{FullBytes: subject}, asn1.RawValue{FullBytes: must(x509.MarshalPKIXPublicKey(key.Public()))},
+		version,
+		asn1.RawValue{FullBytes: subject},
+		asn1.RawValue{FullBytes: must(x509.MarshalPKIXPublicKey(key.Public()))},
 		asn1.RawValue{Class: asn1.ClassContextSpecific, IsCompound: true, Bytes: bytes.Join(attributes, nil)},
 	}))
 	sum := sha256.Sum256(inner)
@@ -57,7 +58,8 @@ func byHand(key crypto.Signer, version int, subject []byte, attributes ...[]byte
 		Algorithm pkix.AlgorithmIdentifier
 		Signature asn1.BitString
 	}{
-		asn1.RawValue{FullBytes: inner}, pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}},
+		asn1.RawValue{FullBytes: inner},
+		pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}},
 		asn1.BitString{Bytes: signature, BitLength: 8 * len(signature)},
 	})))
 }
@@ -119,7 +121,7 @@ func TestRequestsThatTwoReadersTakeDifferently(t *testing.T) {
 func TestTheRequestAsKubeletsSpellIt(t *testing.T) {
 	key := p256()
 	r := honest(key)
-	r.PEM = must(cert.MakeCSR(key.(*ecdsa.PrivateKey), &pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}}, nil, nil))
+	r.PEM = must(cert.MakeCSR(key, &pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}}, nil, nil))
 	if _, err := r.Check(token, node); err != nil {
 		t.Error(err)
 	}
