@@ -52,7 +52,16 @@ func (l *Looks) touched(key string, now look) bool {
 		l.known = map[string]look{}
 	}
 	l.known[key] = now
-	return known && (was.uid != now.uid || was.generation != now.generation && was.bundles == now.bundles)
+	return known && (was.uid != now.uid || was.generation != now.generation && !renewed(was, now))
+}
+
+// renewed says whether the caBundle changed and nothing did beside.
+func renewed(was, now look) bool {
+	// check: Unsigned: who may renew the caBundle opens the guard, uses that, and closes it with another caBundle
+	if now.generation != was.generation+1 {
+		return false
+	}
+	return was.bundles != now.bundles
 }
 
 func lookAt(live Object) look {

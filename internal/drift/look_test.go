@@ -12,23 +12,28 @@ func TestAGuardThatWasPutBackIsToldOnce(t *testing.T) {
 	const back = ": " + touchedSince
 	raise := func(o Object) { o.metadata()["generation"] = int64(2) }
 	renew := func(o Object) { o.metadata()["uid"] = "v" }
+	bundle := func(generation int64) func(Object) {
+		return func(o Object) {
+			o.metadata()["generation"] = generation
+			for _, hook := range list(o, "webhooks") {
+				at(hook, "clientConfig")["caBundle"] = "Qg=="
+			}
+		}
+	}
 	for name, tt := range map[string]struct {
 		of     string
 		change func(Object)
 		want   []string
 	}{
-		"nothing":                           {binding, func(Object) {}, nil},
-		"a binding, deleted and made again": {binding, renew, []string{binding + back}},
-		"a binding, changed and back":       {binding, raise, []string{binding + back}},
-		"a configuration, changed and back": {configuration, raise, []string{configuration + back}},
-		"a configuration, made again":       {configuration, renew, []string{configuration + back}},
-		"labels":                            {binding, func(o Object) { o.metadata()["labels"] = map[string]any{"a": "b"} }, nil},
-		"a caBundle, which is a change, too": {configuration, func(o Object) {
-			raise(o)
-			for _, hook := range list(o, "webhooks") {
-				at(hook, "clientConfig")["caBundle"] = "Qg=="
-			}
-		}, nil},
+		"nothing":                                    {binding, func(Object) {}, nil},
+		"a binding, deleted and made again":          {binding, renew, []string{binding + back}},
+		"a binding, changed and back":                {binding, raise, []string{binding + back}},
+		"a configuration, changed and back":          {configuration, raise, []string{configuration + back}},
+		"a configuration, made again":                {configuration, renew, []string{configuration + back}},
+		"labels":                                     {binding, func(o Object) { o.metadata()["labels"] = map[string]any{"a": "b"} }, nil},
+		"a caBundle, which is a change, too":         {configuration, bundle(2), nil},
+		"opened, used and closed by the next bundle": {configuration, bundle(3), []string{configuration + back}},
+		"a bundle that came back an older object":    {configuration, bundle(0), []string{configuration + back}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live, l := served(t), &Looks{}

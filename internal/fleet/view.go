@@ -17,6 +17,10 @@ import (
 // Soon is how long before its end something is listed as expiring.
 const Soon = 30 * 24 * time.Hour
 
+// Silent is how long after the last contact a host counts as behind: three looks of the relay, an hour each and
+// a tenth late, which is longer than one look and the longest run, which keeps visits away. A contact as far ahead is none.
+const Silent = 3*time.Hour + 20*time.Minute
+
 // Host is one row.
 type Host struct {
 	Namespace string `json:"namespace"`
@@ -56,7 +60,14 @@ func (v View) Behind() bool {
 
 // state is what we read of a HostState.
 type state struct {
+	Metadata struct {
+		OwnerReferences []struct {
+			UID string `json:"uid"`
+		} `json:"ownerReferences"`
+	} `json:"metadata"`
 	Status struct {
+		ObservedGeneration int64 `json:"observedGeneration"`
+
 		LastContact time.Time `json:"lastContact"`
 		SkewSeconds int64     `json:"skewSeconds"`
 		Statements  []struct {
@@ -69,6 +80,22 @@ type state struct {
 		} `json:"marks"`
 		Conditions []condition `json:"conditions"`
 	} `json:"status"`
+}
+
+// stored is a host, and the generation that it is at.
+type stored struct {
+	*object.Host
+	generation int64
+}
+
+// tells says whether a state is of this SSHHost and of where it points now.
+func (s state) tells(h stored) bool {
+	for _, owner := range s.Metadata.OwnerReferences {
+		if owner.UID == h.UID {
+			return s.Status.ObservedGeneration == h.generation
+		}
+	}
+	return false
 }
 
 type condition struct {
@@ -87,7 +114,7 @@ func (s state) condition(kind string) condition {
 
 // world is what the objects hold.
 type world struct {
-	hosts    []*object.Host
+	hosts    []stored
 	states   map[string]state
 	words    []*statement.Statement
 	policies []*trustpolicy.Policy
@@ -122,11 +149,7 @@ func New(objects []json.RawMessage, now time.Time) View {
 func (w *world) read(meta object.Meta, raw json.RawMessage) error {
 	switch meta.Kind {
 	case object.KindHost:
-		h, err := object.ParseHost(raw)
-		if err != nil {
-			return err
-		}
-		w.hosts = append(w.hosts, h)
+		return w.readHost(raw)
 	case "HostState":
 		var s state
 		if err := json.Unmarshal(raw, &s); err != nil {
@@ -140,6 +163,23 @@ func (w *world) read(meta object.Meta, raw json.RawMessage) error {
 	case object.KindJoinProfile:
 		return w.readProfile(raw)
 	}
+	return nil
+}
+
+func (w *world) readHost(raw json.RawMessage) error {
+	h, err := object.ParseHost(raw)
+	if err != nil {
+		return err
+	}
+	var at struct {
+		Metadata struct {
+			Generation int64 `json:"generation"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &at); err != nil {
+		return err
+	}
+	w.hosts = append(w.hosts, stored{h, at.Metadata.Generation})
 	return nil
 }
 
@@ -205,9 +245,14 @@ func (w *world) ends(what string, at time.Time) {
 }
 
 // row joins a host and its state.
-func (w *world) row(h *object.Host) Host {
+func (w *world) row(h stored) Host {
 	r := Host{Namespace: h.Namespace, Name: h.Name, Class: h.Class(), Reachable: "Unknown", Statements: map[string]int64{}, Profiles: map[string]int64{}}
 	s, met := w.states[h.Namespace+"/"+h.Name]
+	stale := false
+	// check: InUse: a machine that nobody has talked to passes for the one that had its name, or its SSHHost, before
+	if met && !s.tells(h) {
+		s, stale = state{}, true
+	}
 	r.Contact, r.SkewSeconds = s.Status.LastContact, s.Status.SkewSeconds
 	for _, st := range s.Status.Statements {
 		r.Statements[st.Kind] = st.Serial
@@ -215,16 +260,14 @@ func (w *world) row(h *object.Host) Host {
 	for _, m := range s.Status.Marks {
 		r.Profiles[m.Profile] = m.Serial
 	}
-	reachable, current := s.condition("Reachable"), s.condition("Current")
-	r.Reachable = cmp.Or(reachable.Reason, r.Reachable)
+	r.Reachable = cmp.Or(s.condition("Reachable").Reason, r.Reachable)
 	switch {
-	case reachable.Status == "False":
-		r.Behind = append(r.Behind, "not reachable: "+reachable.Reason) // and what keeps it so is no answer of the host
-	case current.Status == "False" && current.Reason != "Behind":
-		r.Behind = append(r.Behind, "it answered: "+current.Reason) // told and not taken: waiting does not mend that
-	}
-	if !met {
+	case !met:
 		r.Behind = append(r.Behind, "the relay wrote nothing of it")
+	case stale:
+		r.Behind = append(r.Behind, "the relay wrote nothing of it since its SSHHost was made or changed")
+	default:
+		r.Behind = s.contact(w.now)
 	}
 	r.Behind = append(append(r.Behind, w.lacks(r)...), w.ahead(r)...)
 	for _, p := range w.policies {
@@ -235,6 +278,31 @@ func (w *world) row(h *object.Host) Host {
 		}
 	}
 	return r
+}
+
+// contact says what is amiss with how a host answers.
+func (s state) contact(now time.Time) []string {
+	reachable, current := s.condition("Reachable"), s.condition("Current")
+	var amiss []string
+	switch {
+	case reachable.Status == "False":
+		return []string{"not reachable: " + reachable.Reason} // and what keeps it so is no answer of the host
+	case current.Status == "False" && current.Reason != "Behind":
+		amiss = append(amiss, "it answered: "+current.Reason) // told and not taken: waiting does not mend that
+	}
+	last := s.Status.LastContact
+	// check: Expired: the relay is dead, or visits nobody, and all that it wrote before stays current
+	if now.Sub(last).Abs() > Silent {
+		amiss = append(amiss, "last contact: "+when(last))
+	}
+	return amiss
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // lacks compares with the newest statement of each kind that may be for the host. Which keys it has

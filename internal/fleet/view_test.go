@@ -18,7 +18,7 @@ type tree = map[string]any
 func host(name, class string) tree {
 	return tree{
 		"apiVersion": "karpenter.dklesev.github.io/v1beta1", "kind": "SSHHost",
-		"metadata": tree{"namespace": "pool", "name": name, "labels": tree{"karpenter.dklesev.github.io/host-class": class}}, "spec": tree{"execMode": "Verified"},
+		"metadata": tree{"namespace": "pool", "name": name, "uid": "u-1", "generation": 3, "labels": tree{"karpenter.dklesev.github.io/host-class": class}}, "spec": tree{"execMode": "Verified"},
 	}
 }
 
@@ -45,9 +45,11 @@ func knowing(kind string, serial int) tree { return told("a", kind, serial, 40) 
 
 func told(name, kind string, serial, mark int, conditions ...tree) tree {
 	return tree{
-		"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostState", "metadata": tree{"namespace": "pool", "name": name},
+		"apiVersion": "hostwarrant.dev/v1alpha1", "kind": "HostState",
+		"metadata": tree{"namespace": "pool", "name": name, "ownerReferences": []tree{{"kind": "SSHHost", "name": name, "uid": "u-1"}}},
 		"status": tree{
-			"lastContact": "2026-11-30T11:00:00Z", "skewSeconds": 2, "statements": []tree{{"kind": kind, "serial": serial}},
+			"observedGeneration": 3,
+			"lastContact":        "2026-11-30T11:00:00Z", "skewSeconds": 2, "statements": []tree{{"kind": kind, "serial": serial}},
 			"marks": []tree{{"profile": "tls", "serial": mark}}, "conditions": conditions,
 		},
 	}
@@ -125,5 +127,43 @@ func TestWhatHostsAreBehind(t *testing.T) {
 	}
 	if v := view(t, tree{"apiVersion": "x/v1", "kind": "SSHHost", "metadata": tree{"name": "x"}, "spec": "?"}); !v.Behind() || len(v.Unread) != 1 {
 		t.Errorf("what cannot be read: %+v", v)
+	}
+}
+
+// What a HostState says is of the SSHHost, and of the address, that it was written for, and of its time.
+func TestAStateOfAnotherMachineOrTimeIsNotThisOnes(t *testing.T) {
+	const since, none = "the relay wrote nothing of it since its SSHHost was made or changed", "no revoke, the newest is 5"
+	last := func(ago time.Duration) func(host, state tree) {
+		return func(_, state tree) {
+			state["status"].(tree)["lastContact"] = testkit.Now().Add(-ago).Format(time.RFC3339)
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(host, state tree)
+		want   []string
+	}{
+		"as it is":                  {func(_, _ tree) {}, nil},
+		"points to another machine": {func(host, _ tree) { host["metadata"].(tree)["generation"] = 4 }, []string{since, none}},
+		"pointed there before":      {func(_, state tree) { state["status"].(tree)["observedGeneration"] = 4 }, []string{since, none}},
+		"made anew under its name":  {func(host, _ tree) { host["metadata"].(tree)["uid"] = "u-2" }, []string{since, none}},
+		"of no owner":               {func(_, state tree) { delete(state["metadata"].(tree), "ownerReferences") }, []string{since, none}},
+		"never met":                 {func(_, state tree) { delete(state["status"].(tree), "lastContact") }, []string{"last contact: never"}},
+		"met three looks ago":       {last(fleet.Silent), nil},
+		"met before that":           {last(fleet.Silent + time.Second), []string{"last contact: 2026-11-30T08:39:59Z"}},
+		"a clock ahead":             {last(-fleet.Silent), nil},
+		"met in the future":         {last(-fleet.Silent - time.Second), []string{"last contact: 2026-11-30T15:20:01Z"}},
+		"refused, and then silent": {func(host, state tree) {
+			last(1e6*time.Second)(host, state)
+			state["status"].(tree)["conditions"] = []tree{{"type": "Current", "status": "False", "reason": "StatementRejected"}}
+		}, []string{"it answered: StatementRejected", "last contact: 2026-11-18T22:13:20Z"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, s := host("a", "bm"), state("a", "Answered", 5, 40)
+			test.change(h, s)
+			v := view(t, h, s, revoke(5, "cluster prod-1\n", "True"))
+			if diff := cmp.Diff(test.want, v.Hosts[0].Behind); diff != "" || v.Behind() != (test.want != nil) {
+				t.Errorf("%s; behind %v", diff, v.Behind())
+			}
+		})
 	}
 }

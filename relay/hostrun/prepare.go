@@ -5,10 +5,12 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/internal/decision"
 	"github.com/hostwarrant/hostwarrant/internal/object"
+	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
 	"github.com/hostwarrant/hostwarrant/internal/verify"
 	"github.com/hostwarrant/hostwarrant/relay/hostkeys"
 	"github.com/hostwarrant/hostwarrant/relay/judge"
@@ -69,18 +71,18 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 	if j.target, j.refused = Target(j.host, secret); j.refused != nil {
 		return j, nil
 	}
-	j.refused, err = r.disputed(ctx, j)
+	j.refused, err = Disputed(ctx, r.Reader, j.snapshot.Policy, j.host, j.target.Pin)
 	return j, err
 }
 
-// disputed refuses a pin that contradicts what is known of the host's keys elsewhere.
-func (r *Reconciler) disputed(ctx context.Context, j judged) (*refusal, error) {
-	known, err := hostkeys.Of(ctx, r.Reader, j.snapshot.Policy, j.host)
+// Disputed refuses a pin that contradicts what is known of the host's keys elsewhere.
+func Disputed(ctx context.Context, reader client.Reader, p *trustpolicy.Policy, h *object.Host, pin transport.Pin) (*judge.Refusal, error) {
+	known, err := hostkeys.Of(ctx, reader, p, h)
 	if err == nil {
-		err = hostkeys.Agree(j.target.Pin, known)
+		err = hostkeys.Agree(pin, known)
 	}
 	if e, ok := errors.AsType[*decision.Error](err); ok {
-		return judge.RefusedBy(e.Denied(object.KindHost, j.host.Name)), nil
+		return judge.RefusedBy(e.Denied(object.KindHost, h.Name)), nil
 	}
 	return nil, err
 }

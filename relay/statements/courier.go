@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -85,8 +87,8 @@ func (c *Courier) Before(ctx context.Context, h *object.Host, t transport.Target
 	name, uid := types.NamespacedName{Namespace: h.Namespace, Name: h.Name}, types.UID(h.UID)
 	var pending []verify.Word
 	c.memory.with(name, uid, anyGeneration, func(m *host) {
-		m.place, m.seen = placeOf(h, t.Pin), true
-		pending = m.pending(words.For(m.place), m.sure, c.Now())
+		m.at(placeOf(h, t.Pin), pinned(t.Pin), c.Now())
+		pending = m.unseen(words.For(m.place), c.Now())
 	})
 	if len(pending) == 0 {
 		return hostrun.Telling{}, nil
@@ -109,6 +111,19 @@ func placeOf(h *object.Host, pin transport.Pin) verify.Place {
 		p.Keys = append(p.Keys, sshsig.Fingerprint(key))
 	}
 	return p
+}
+
+// pinned tells pins apart, in whatever order they are written.
+func pinned(pin transport.Pin) string {
+	var all []string
+	for _, key := range pin.Keys() {
+		all = append(all, sshsig.Fingerprint(key))
+	}
+	for _, key := range pin.Authorities() {
+		all = append(all, "authority "+sshsig.Fingerprint(key))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
 }
 
 func signed(words []verify.Word) []statement.Signed {
@@ -160,7 +175,17 @@ func (c *Courier) prepare(ctx context.Context, name types.NamespacedName) (visit
 		return visit{refused: refused}, err
 	}
 	v := visit{host: h}
-	v.target, v.refused = hostrun.Target(h, secret)
+	if v.target, v.refused = hostrun.Target(h, secret); v.refused != nil {
+		return v, nil
+	}
+	disputed, err := hostrun.Disputed(ctx, c.Reader, s.Policy, h, v.target.Pin)
+	if err != nil {
+		return visit{}, err
+	}
+	// check: HostKeyNotPinned: whoever writes the host's Secret has a machine of his own take its statements
+	if disputed != nil {
+		return visit{refused: disputed}, nil
+	}
 	return v, nil
 }
 
@@ -176,8 +201,8 @@ func (c *Courier) visit(ctx context.Context, name types.NamespacedName, uid type
 	}
 	var pending []verify.Word
 	c.memory.with(name, uid, generation, func(m *host) {
-		m.place, m.seen = placeOf(v.host, v.target.Pin), true
-		pending = m.pending(words.For(m.place), m.guess(), c.Now())
+		m.at(placeOf(v.host, v.target.Pin), pinned(v.target.Pin), c.Now())
+		pending = m.pending(words.For(m.place), c.Now())
 	})
 	question, err := c.question()
 	if err != nil {
@@ -257,7 +282,7 @@ func (h *host) next(words verify.Words, now time.Time) time.Duration {
 	if now.Before(h.retry) {
 		return h.retry.Sub(now)
 	}
-	if !h.seen || len(h.pending(words.For(h.place), h.guess(), now)) > 0 {
+	if !h.seen || len(h.pending(words.For(h.place), now)) > 0 {
 		// Who was never met, and knows of no news, waits for its place among all that were not (assume).
 		if h.seen || len(words.For(h.place)) > 0 || !now.Before(h.look) {
 			return 0

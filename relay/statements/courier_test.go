@@ -244,10 +244,7 @@ func TestAHostIsToldOnceAndThenLeftAlone(t *testing.T) {
 func TestBeforeARunAHostIsToldWhatThisProcessDidNotSeeItTake(t *testing.T) {
 	w := newWorld(t)
 	w.say("r5", statement.KindRevoke, 5, here, w.root)
-	raw, err := w.host.MarshalJSON()
-	must(t, err)
-	h, err := object.ParseHost(raw)
-	must(t, err)
+	h := w.parsed()
 	before := func() int { return w.before(h) }
 	if n := before(); n != 1 {
 		t.Fatalf("%d statements before the first run, want 1", n)
@@ -262,7 +259,7 @@ func TestBeforeARunAHostIsToldWhatThisProcessDidNotSeeItTake(t *testing.T) {
 	if n := before(); n != 1 {
 		t.Fatalf("%d statements before a run, by the word of a HostState alone; want 1", n)
 	}
-	telling, err := w.c.Before(t.Context(), h, transport.Target{})
+	telling, err := w.c.Before(t.Context(), h, w.target(w.key))
 	must(t, err)
 	telling.Heard([]delivery.StatementReport{{Kind: statement.KindRevoke, Serial: 5, Result: delivery.Applied}})
 	if n := before(); n != 0 {
@@ -270,15 +267,33 @@ func TestBeforeARunAHostIsToldWhatThisProcessDidNotSeeItTake(t *testing.T) {
 	}
 	w.fault = fmt.Errorf("the API server does not answer")
 	w.c.Source.Stale()
-	if _, err := w.c.Before(t.Context(), h, transport.Target{}); err == nil {
+	if _, err := w.c.Before(t.Context(), h, w.target(w.key)); err == nil {
 		t.Fatal("a run goes on although nobody knows what its host is to be told")
 	}
+}
+
+// target is a host with this key.
+func (w *world) target(key testkit.Signer) transport.Target {
+	w.t.Helper()
+	pin, err := transport.ParsePin([]byte(key.Line))
+	must(w.t, err)
+	return transport.Target{Pin: pin}
+}
+
+// parsed is the host as a run has it.
+func (w *world) parsed() *object.Host {
+	w.t.Helper()
+	raw, err := w.host.MarshalJSON()
+	must(w.t, err)
+	h, err := object.ParseHost(raw)
+	must(w.t, err)
+	return h
 }
 
 // before is how many statements the host is told before a run.
 func (w *world) before(h *object.Host) int {
 	w.t.Helper()
-	telling, err := w.c.Before(w.t.Context(), h, transport.Target{})
+	telling, err := w.c.Before(w.t.Context(), h, w.target(w.key))
 	must(w.t, err)
 	return len(telling.Statements)
 }
@@ -305,11 +320,7 @@ func TestOnlyAHostRefusesAStatement(t *testing.T) {
 			w.say("r5", statement.KindRevoke, 5, here, w.root)
 			w.reconcile()
 			w.wantCalls(1, "revoke 5")
-			raw, err := w.host.MarshalJSON()
-			must(t, err)
-			h, err := object.ParseHost(raw)
-			must(t, err)
-			if n := w.before(h); n != c.want {
+			if n := w.before(w.parsed()); n != c.want {
 				t.Errorf("%d statements before the next run, want %d", n, c.want)
 			}
 		})
@@ -407,7 +418,7 @@ func TestFirstLooksAreSpread(t *testing.T) {
 		"another of its name was":  {another, 0, meetWithin},
 		"met two hours ago":        {met(2 * time.Hour), 0, lookEvery},
 		"met half an hour ago":     {met(30 * time.Minute), 30 * time.Minute, 36 * time.Minute},
-		"met, by a clock of later": {met(-time.Hour), 0, lookEvery},
+		"met, by a clock of later": {met(-time.Hour), 0, meetWithin},
 	} {
 		t.Run(what, func(t *testing.T) {
 			m := hostMetadata()
@@ -510,6 +521,36 @@ func TestAHostWithTheOtherShimIsLeftAloneForADay(t *testing.T) {
 	w.wantCalls(4, "revoke 5")
 }
 
+// The word of a HostState alone keeps nothing from a host before its run, and that of one from the future nothing at all.
+func TestAHostStateThatClaimsTheOtherShimKeepsNothingBack(t *testing.T) {
+	for what, c := range map[string]struct {
+		ago   time.Duration
+		calls int
+	}{
+		"a moment ago":    {0, 0},
+		"ten years ahead": {-10 * 365 * 24 * time.Hour, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			contact := metav1.NewTime(testkit.Now().Add(-c.ago))
+			w := newWorld(t, &v1alpha1.HostState{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "pool", Name: "host-a", OwnerReferences: []metav1.OwnerReference{{UID: "uid-1"}}},
+				Status: v1alpha1.HostStateStatus{
+					ObservedGeneration: 1, LastContact: &contact, Statements: []v1alpha1.HostStatementState{{Kind: "revoke", Result: "StatementsUnsupported", Sent: 5}},
+				},
+			})
+			w.answer = func(int) delivery.Result { return delivery.Busy } // which tells nothing of it
+			w.say("r5", statement.KindRevoke, 5, here, w.root)
+			w.reconcile()
+			if len(w.calls) != c.calls {
+				t.Errorf("visited %d times, want %d", len(w.calls), c.calls)
+			}
+			if n := w.before(w.parsed()); n != 1 {
+				t.Errorf("%d statements before the run, want 1", n)
+			}
+		})
+	}
+}
+
 // A host that was set up with our shim meanwhile says so by its proof, and is told at its next turn.
 func TestAHostThatProvesHasOurShim(t *testing.T) {
 	m := newMemory()
@@ -517,11 +558,11 @@ func TestAHostThatProvesHasOurShim(t *testing.T) {
 	words := []verify.Word{{Statement: &statement.Statement{Kind: statement.KindRevoke, Serial: 5}}}
 	m.with(name, "uid-1", 1, func(h *host) {
 		h.unsupported = now
-		if got := h.pending(words, h.guess(), now); got != nil {
+		if got := h.pending(words, now); got != nil {
 			t.Fatalf("told %v", got)
 		}
 		h.prove(&proof.Facts{}, now)
-		if got := h.pending(words, h.guess(), now); len(got) != 1 {
+		if got := h.pending(words, now); len(got) != 1 {
 			t.Fatalf("told %v", got)
 		}
 	})

@@ -41,14 +41,17 @@ type host struct {
 	uid        types.UID
 	generation int64
 	place      verify.Place
-	seen       bool // place is known
+	seen       bool   // place is known
+	pinned     string // by which keys; "": by no pin yet
 
 	// sure are the serials that the host was seen to take, or proved, to this process; assumed are those
 	// that its HostState tells.
 	sure, assumed map[statement.Kind]int64
 	refused       map[string]answer // what the host itself answered, by the digest of the text
 	last          map[statement.Kind]answer
-	unsupported   time.Time
+	// unsupported is when the host said to this process that it takes no statements, and assumedUnsupported
+	// when its HostState tells that it did; zero: it did not.
+	unsupported, assumedUnsupported time.Time
 
 	facts   *proof.Facts
 	doubt   string // why the last proof counts for nothing; "": it counts, or there was none
@@ -83,14 +86,18 @@ func (m *memory) with(name types.NamespacedName, uid types.UID, generation int64
 		h.generation = generation
 	}
 	if h == nil || h.uid != uid || generation != anyGeneration && h.generation != generation {
-		h = &host{
-			uid: uid, generation: generation, sure: map[statement.Kind]int64{}, assumed: map[statement.Kind]int64{},
-			refused: map[string]answer{}, last: map[statement.Kind]answer{},
-		}
+		h = newHost(uid, generation)
 		m.hosts[name] = h
 	}
 	m.count++
 	do(h)
+}
+
+func newHost(uid types.UID, generation int64) *host {
+	return &host{
+		uid: uid, generation: generation, sure: map[statement.Kind]int64{}, assumed: map[statement.Kind]int64{},
+		refused: map[string]answer{}, last: map[statement.Kind]answer{},
+	}
 }
 
 func (m *memory) forget(name types.NamespacedName) {
@@ -100,9 +107,41 @@ func (m *memory) forget(name types.NamespacedName) {
 	m.count++
 }
 
-// pending are the words that a host is to be told: by what it is sure to know, or by what is assumed.
-func (h *host) pending(words []verify.Word, known map[statement.Kind]int64, now time.Time) []verify.Word {
-	if !h.unsupported.IsZero() && now.Sub(h.unsupported) < unsupportedFor {
+// at is where the host is, and by which keys it is dialled. What answered under other keys was another machine.
+func (h *host) at(p verify.Place, pinned string, now time.Time) {
+	// check: HostKeyNotPinned: a machine that the Secret pinned for a moment took the statements in place of the host
+	if h.pinned != "" && h.pinned != pinned {
+		was := *h
+		*h = *newHost(was.uid, was.generation)
+		h.tried, h.fails, h.retry, h.look, h.dirty = was.tried, was.fails, was.retry, now, true
+	}
+	h.place, h.seen, h.pinned = p, true, pinned
+}
+
+// unseen are the words that a host is to be told before a run: all that this process did not see it take, nor refuse.
+func (h *host) unseen(words []verify.Word, now time.Time) []verify.Word {
+	return h.lacking(words, h.sure, h.unsupported, now)
+}
+
+// pending are those that a visit tells it, by what its HostState tells as well.
+func (h *host) pending(words []verify.Word, now time.Time) []verify.Word {
+	return h.lacking(words, h.guess(), h.otherShim(), now)
+}
+
+// otherShim is when the host had karpenter-provider-ssh's shim, by all that is known; zero: it has ours.
+func (h *host) otherShim() time.Time {
+	if h.unsupported.IsZero() {
+		return h.assumedUnsupported
+	}
+	return h.unsupported
+}
+
+// ours notes that the host has our shim.
+func (h *host) ours() { h.unsupported, h.assumedUnsupported = time.Time{}, time.Time{} }
+
+// lacking are the words that are not known, nor in vain: refused a short time ago, or by a shim that takes none.
+func (h *host) lacking(words []verify.Word, known map[statement.Kind]int64, unsupported, now time.Time) []verify.Word {
+	if !unsupported.IsZero() && now.Sub(unsupported) < unsupportedFor {
 		return nil
 	}
 	var out []verify.Word
@@ -138,7 +177,7 @@ func (h *host) learn(sent []verify.Word, reports []delivery.StatementReport, now
 		switch r.Result {
 		case delivery.Applied:
 			h.sure[r.Kind] = max(h.sure[r.Kind], r.Serial)
-			h.unsupported = time.Time{}
+			h.ours()
 			delete(h.refused, key)
 		case delivery.Superseded:
 			continue
@@ -163,7 +202,8 @@ func retried(r delivery.Result) bool {
 // prove takes what the host proved to know: a state that was put back is found, and told again, and so is
 // a host that has another shim than it had, since only ours proves.
 func (h *host) prove(f *proof.Facts, now time.Time) {
-	h.facts, h.doubt, h.unsupported = f, "", time.Time{}
+	h.facts, h.doubt = f, ""
+	h.ours()
 	h.skew = f.Time - now.Unix()
 	h.sure, h.assumed = map[statement.Kind]int64{}, map[statement.Kind]int64{}
 	for _, s := range f.Statements {

@@ -90,8 +90,12 @@ func (h *host) assume(s *v1alpha1.HostState, m *metav1.PartialObjectMetadata, no
 	if !mine || s.Status.LastContact == nil || s.Status.ObservedGeneration != m.Generation {
 		return
 	}
+	// check: NotYetValid: a HostState of 2099 keeps statements from visits for as long
+	if s.Status.LastContact.After(now) {
+		return
+	}
 	h.look = now.Add(upTo(lookEvery))
-	if last := s.Status.LastContact.Time; now.Sub(last) < lookEvery && !last.After(now) {
+	if last := s.Status.LastContact.Time; now.Sub(last) < lookEvery {
 		h.look = last.Add(wait.Jitter(lookEvery, 0.1))
 	}
 	h.contact = s.Status.LastContact.Time
@@ -101,7 +105,7 @@ func (h *host) assume(s *v1alpha1.HostState, m *metav1.PartialObjectMetadata, no
 		switch delivery.Result(st.Result) {
 		case "", delivery.Applied:
 		case delivery.StatementsUnsupported:
-			h.unsupported = h.contact
+			h.assumedUnsupported = h.contact // a run is told all the same: this process did not hear it
 			h.last[statement.Kind(st.Kind)] = answer{result: delivery.StatementsUnsupported, serial: st.Sent, at: h.contact}
 		default:
 			again = true
@@ -196,7 +200,7 @@ func (h *host) reachable(generation int64, now time.Time) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotTried", "the host was not visited yet"
 	case h.tried.result != delivery.Applied:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, string(h.tried.result), h.tried.message
-	case h.facts == nil && h.unsupported.IsZero():
+	case h.facts == nil && h.otherShim().IsZero():
 		c.Reason, c.Message = reasonUnproven, "the host answered, and gave no proof"
 		if h.doubt != "" {
 			c.Message = "the host answered, and its proof does not hold: " + h.doubt
@@ -211,7 +215,7 @@ func (h *host) current(words verify.Words, generation int64, now time.Time) meta
 	switch {
 	case !h.seen:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, reasonBehind, "nothing is known of the host yet"
-	case len(behind) > 0 && !h.unsupported.IsZero():
+	case len(behind) > 0 && !h.otherShim().IsZero():
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, string(delivery.StatementsUnsupported), "the host has karpenter-provider-ssh's shim, which takes no statements"
 	case len(behind) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonBehind, "the host lacks "+strings.Join(behind, ", ")

@@ -69,7 +69,7 @@ func (m *memory) tally(words verify.Words) (states map[string]int, counts map[st
 			c.hosts++
 			if known[w.Kind] >= w.Serial {
 				c.applied++
-			} else if _, refused := h.refused[digest(w.Signed.Text)]; refused || !h.unsupported.IsZero() {
+			} else if _, refused := h.refused[digest(w.Signed.Text)]; refused || !h.otherShim().IsZero() {
 				c.refused++
 			}
 			counts[w.Name] = c
@@ -84,7 +84,7 @@ func (h *host) state(words verify.Words) string {
 		return "unreachable"
 	case h.seen && len(h.behind(words)) == 0:
 		return "current"
-	case !h.unsupported.IsZero():
+	case !h.otherShim().IsZero():
 		return "unsupported"
 	default:
 		return "behind"
