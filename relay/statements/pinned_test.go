@@ -68,7 +68,11 @@ func TestAPinThatContradictsWhatIsKnownIsNotVisited(t *testing.T) {
 // Nobody is dialled while nobody knows whether its pin is disputed.
 func TestNobodyIsVisitedWhileListedKeysAreNotRead(t *testing.T) {
 	w, fault := newWorld(t), errors.New("the API server does not answer")
-	w.c.Reader = interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{
+	stored, ok := w.client.(client.WithWatch)
+	if !ok {
+		t.Fatalf("the world's client is a %T", w.client)
+	}
+	w.c.Reader = interceptor.NewClient(stored, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if _, ok := o.(*corev1.ConfigMap); ok {
 				return fault
