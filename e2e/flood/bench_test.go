@@ -81,7 +81,7 @@ func (w *world) met(t testing.TB) {
 		owner := metav1.OwnerReference{APIVersion: host.GetAPIVersion(), Kind: host.GetKind(), Name: host.GetName(), UID: host.GetUID()}
 		state := &v1alpha1.HostState{ObjectMeta: metav1.ObjectMeta{Namespace: courier.Namespace, Name: host.GetName(), OwnerReferences: []metav1.OwnerReference{owner}}}
 		if err := w.Client.Create(t.Context(), state); err != nil {
-			return err
+			return client.IgnoreAlreadyExists(err) // it was met before the relay was stopped
 		}
 		state.Status = v1alpha1.HostStateStatus{ObservedGeneration: host.GetGeneration(), LastContact: &now}
 		return w.Client.Status().Update(t.Context(), state)
