@@ -13,9 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/harness"
 	"github.com/hostwarrant/hostwarrant/relay/transport"
@@ -38,7 +36,6 @@ func BenchmarkRelay(b *testing.B) {
 	load, err := os.ReadFile("/proc/loadavg")
 	must(b, err)
 	w := newWorld(b, n, scriptTime)
-	w.met(b)
 	handshakes := w.handshakes(b)
 	before := w.account(b)
 	b.ResetTimer()
@@ -66,30 +63,6 @@ func BenchmarkRelay(b *testing.B) {
 	if begun := len(scripts(b, w.hosts)); begun != n {
 		b.Fatalf("%d scripts of %d runs", begun, n)
 	}
-}
-
-// met has the relay start in a fleet that it knows, as it does but once: who was never met is visited within minutes.
-func (w *world) met(t testing.TB) {
-	t.Helper()
-	must(t, w.Programs.Relay.Stop())
-	now := metav1.Now()
-	w.each(t, w.n, func(i int) error {
-		host := hostObject(i, "")
-		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(host), host); err != nil {
-			return err
-		}
-		owner := metav1.OwnerReference{APIVersion: host.GetAPIVersion(), Kind: host.GetKind(), Name: host.GetName(), UID: host.GetUID()}
-		state := &v1alpha1.HostState{ObjectMeta: metav1.ObjectMeta{Namespace: courier.Namespace, Name: host.GetName(), OwnerReferences: []metav1.OwnerReference{owner}}}
-		if err := w.Client.Create(t.Context(), state); err != nil {
-			return client.IgnoreAlreadyExists(err) // it was met before the relay was stopped
-		}
-		state.Status = v1alpha1.HostStateStatus{ObservedGeneration: host.GetGeneration(), LastContact: &now}
-		return w.Client.Status().Update(t.Context(), state)
-	})
-	var err error
-	w.Programs.Relay, err = w.Product.StartRelay(t.Context())
-	must(t, err)
-	must(t, w.Programs.Relay.Wait(t.Context(), "/readyz"))
 }
 
 // end waits until all runs have ended. The relay is asked only when all scripts have begun: to write its
