@@ -223,12 +223,14 @@ func detectionOff(p *trustpolicy.Policy, set *bundle.RuleSet, counts RuleCounts)
 func (c *Controller) outage(ctx context.Context, counts RuleCounts, off string) {
 	c.Metrics.noRules.Set(1)
 	now := c.Now()
-	if !c.rules.outage.IsZero() && now.Before(c.rules.outage.Add(c.Interval)) {
-		return
+	if due := c.rules.outage.Add(c.Interval); c.rules.outage.IsZero() || !now.Before(due) {
+		c.rules.outage = now
+		c.Log.Error("no rules are admitted: detection is off", "admitted", counts.Admitted, "rejected", counts.Rejected)
+		c.Events.Warning(ctx, rejudge.PolicyReference(), "NoRulesAdmitted", off)
 	}
-	c.rules.outage = now
-	c.Log.Error("no rules are admitted: detection is off", "admitted", counts.Admitted, "rejected", counts.Rejected)
-	c.Events.Warning(ctx, rejudge.PolicyReference(), "NoRulesAdmitted", off)
+	// Nothing needs to change for it to be said again. Each look asks for the next: the queue keeps the
+	// soonest time alone.
+	c.queue.AddAfter(item{rules: true}, c.rules.outage.Add(c.Interval).Sub(now))
 }
 
 func (c *Controller) healed(ctx context.Context) {

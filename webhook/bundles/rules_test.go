@@ -79,6 +79,22 @@ func TestNothingAdmittedIsSaidUntilItIsHealed(t *testing.T) {
 	}
 }
 
+// Nothing changes in such a cluster, so nothing else would have rules looked at. The queue keeps the
+// soonest time of an item alone: a look that comes before it is time has to ask for the next.
+func TestNothingAdmittedIsSaidAgainByItself(t *testing.T) {
+	w := newWorld(t)
+	w.trustRules()
+	w.Interval = time.Second
+	w.queue.AddAfter(item{rules: true}, time.Millisecond)
+	for _, look := range []string{"the one before it is time", "the next"} {
+		w.now = w.now.Add(time.Millisecond)
+		w.lookRules()
+		testkit.Eventually(t, time.Minute, look, func() bool { return w.queue.Len() == 1 })
+		i, _ := w.queue.Get()
+		w.queue.Done(i)
+	}
+}
+
 // Rules that nobody signed count while no class of rules is there, and from the moment of one no more.
 func TestAPolicyThatGivesRuleClassesRefusesUnsignedRulesAtOnce(t *testing.T) {
 	w := newWorld(t)
