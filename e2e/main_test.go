@@ -24,8 +24,9 @@ var shared = lab.Shared{Options: lab.ControlPlaneOptions{Audit: true}}
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// stepLimit bounds what a test waits for something that should take a second.
-const stepLimit = 60 * time.Second
+// stepLimit bounds what a test waits for something that should take a second, and at worst takes the
+// controller's look of each minute.
+const stepLimit = 2 * time.Minute
 
 // installation is the product in the package's control plane, with a policy in force.
 type installation struct {
