@@ -51,6 +51,10 @@ func certified(t *testing.T, ca testkit.Signer, key ssh.PublicKey, names []strin
 func (w *world) certificates(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey) {
 	ca, stranger := testkit.NewSigner(t, "ed25519"), testkit.NewSigner(t, "ed25519")
 	w.RewritePolicy(t.Context(), t, map[string]string{"    version: 1\n": "    version: 2\n", `nodeNames: ["*"]`: `nodeNames: ["*"], hostCA: "` + ca.Line + `"`})
+	t.Run("a key that nobody listed", func(t *testing.T) { w.rawKey(t, h) })
+	// So that the relay reaches it whatever its certificate says: by a key of its that signs no proofs.
+	w.ListHostKey(t, h.Name, h.OtherHostKey())
+	w.Secret(t, h.Name, w.Login, h.KnownHostLineOf(h.OtherHostKey()))
 	mine := []string{h.Addr.String()}
 	const file = "/etc/ssh/ssh_host_ed25519_key-cert.pub"
 	for _, c := range []struct {
@@ -76,6 +80,14 @@ func (w *world) certificates(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey) {
 		})
 	}
 	t.Run("pinned as an authority", func(t *testing.T) { w.pinnedAuthority(t, h, own, ca) })
+}
+
+// rawKey: where an authority is all that is known of a host, its Secret may pin no machine past that.
+func (w *world) rawKey(t *testing.T, h *lab.Host) {
+	w.join(t, "pinned-raw", h.Name, "pool-1")
+	w.Ended(t, "pinned-raw", "HostKeyNotPinned", -1, -1)
+	w.remove(t, "pinned-raw")
+	w.nothingLeft(t)
 }
 
 // vouched takes a join of the real host to the word on its kubelet's request.
@@ -108,7 +120,7 @@ func (w *world) pinnedAuthority(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey
 	w.join(t, "pinned-other", h.Name, "pool-1")
 	w.Ended(t, "pinned-other", "HostKeyNotPinned", -1, -1)
 	w.remove(t, "pinned-other")
-	w.Secret(t, h.Name, w.Login, h.KnownHostLine())
+	w.Secret(t, h.Name, w.Login, h.KnownHostLineOf(h.OtherHostKey()))
 	w.nothingLeft(t)
 }
 

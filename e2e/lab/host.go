@@ -256,8 +256,21 @@ func (h *Host) SSHAddr() string { return netip.AddrPortFrom(h.Addr, sshPort).Str
 func (h *Host) Port() int { return sshPort }
 
 // KnownHostLine is the known_hosts line of the Ed25519 host key.
-func (h *Host) KnownHostLine() string {
-	return knownhosts.Line([]string{h.Addr.String()}, h.HostKey)
+func (h *Host) KnownHostLine() string { return h.KnownHostLineOf(h.HostKey) }
+
+// KnownHostLineOf is that of another of its keys.
+func (h *Host) KnownHostLineOf(key ssh.PublicKey) string {
+	return knownhosts.Line([]string{h.Addr.String()}, key)
+}
+
+// OtherHostKey is its ECDSA host key, by which it never signs proofs.
+func (h *Host) OtherHostKey() ssh.PublicKey {
+	for _, key := range h.HostKeys {
+		if key.Type() == ssh.KeyAlgoECDSA256 {
+			return key
+		}
+	}
+	return nil
 }
 
 // Log returns the last lines of the host's log: sshd's, with -e.

@@ -106,7 +106,7 @@ func (w *world) listed(t *testing.T, name string) *lab.Host {
 	return h
 }
 
-// certified is one that the namespace's CA knows, and no list.
+// certified is one that the namespace's CA knows, and no list: its sshd shows the certificate, and its Secret pins the CA.
 func (w *world) certified(t *testing.T, name string) *lab.Host {
 	t.Helper()
 	h := w.HostWith(t, name, product.AsNode)
@@ -115,6 +115,9 @@ func (w *world) certified(t *testing.T, name string) *lab.Host {
 		c.ValidAfter, c.ValidBefore = uint64(time.Now().Add(-time.Hour).Unix()), uint64(time.Now().Add(time.Hour).Unix())
 	})
 	must(t, h.WriteFile("/etc/ssh/ssh_host_ed25519_key-cert.pub", ssh.MarshalAuthorizedKey(c), 0o644))
+	must(t, h.WriteFile("/etc/ssh/sshd_config.d/certificate.conf", []byte("HostCertificate /etc/ssh/ssh_host_ed25519_key-cert.pub\n"), 0o644))
+	h.ReloadSSHD(t)
+	w.Secret(t, name, w.Login, "@cert-authority * "+w.hostCA.Line)
 	return h
 }
 

@@ -64,17 +64,16 @@ func parse(text string) ([]ssh.PublicKey, error) {
 
 // Agree refuses a pin that lets other keys be the host's than those that are known
 // of it. Where nothing is known, the pin alone says. The error carries HostKeyNotPinned.
+//
+// A raw key is no narrower than a host CA: it is a machine that the CA need not have
+// certified. So where a CA is all that is known, the pin is that CA.
 func Agree(pin transport.Pin, known proof.Host) error {
 	if len(known.Keys)+len(known.Authorities) == 0 {
 		return nil
 	}
-	keys := known.Keys
-	if len(keys) == 0 {
-		keys = pin.Keys() // only authorities are known: a pinned key is narrower than one
-	}
-	// check: HostKeyNotPinned: whoever writes the host's Secret makes another machine the host
-	if strange := pin.Outside(keys, known.Authorities); strange != nil {
-		return decision.Errorf(decision.HostKeyNotPinned, "the Secret pins %s, which is none of the host's keys by the policy's hostCA and ConfigMap %s/%s",
+	// check: HostKeyNotPinned: whoever writes the host's Secret makes another machine the host, and gets the run's secrets
+	if strange := pin.Outside(known.Keys, known.Authorities); strange != nil {
+		return decision.Errorf(decision.HostKeyNotPinned, "the Secret pins %s, which is neither the policy's hostCA as @cert-authority nor a key of the host in ConfigMap %s/%s; pin that CA, or have the key listed",
 			sshsig.Fingerprint(strange), Namespace, ConfigMap)
 	}
 	return nil

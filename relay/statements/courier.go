@@ -241,7 +241,7 @@ func (c *Courier) factsOf(v visit, output []byte, q delivery.Question) (*proof.F
 	}
 	text, armored := proof.Split(output)
 	f, err := proof.Verify(text, armored, proof.Host{
-		Keys: v.target.Pin.Keys(), Authorities: v.target.Pin.Authorities(), Principals: []string{v.host.Address, v.host.Name},
+		Keys: v.target.Pin.Keys(), Authorities: v.target.Pin.Authorities(), Principals: []string{v.host.Address},
 	}, proof.Question{Cluster: c.ClusterID, RunUID: q.RunUID, Nonce: q.Nonce}, c.Now())
 	if err != nil {
 		return nil, err.Error()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -464,6 +465,32 @@ func TestWhyAProofCountsForNothing(t *testing.T) {
 	visited("Unproven", "gave no proof")
 	by, w.proves = w.key, proves
 	visited("Answered", "the host answered")
+}
+
+// A certificate counts for the address that is dialled, and not for the name that its SSHHost happens to have:
+// that may be the address of another host of the same authority.
+func TestACertificateIsForTheAddressAlone(t *testing.T) {
+	ca := testkit.NewSigner(t, "ed25519")
+	for what, c := range map[string]struct{ principal, reason string }{
+		"its address":                {"10.0.0.7", "Answered"},
+		"the name of its SSHHost":    {"host-a", "Unproven"},
+		"the address of a neighbour": {"10.0.0.8", "Unproven"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.pin("@cert-authority * " + ca.Line)
+			w.proves = func(q delivery.Question) []byte {
+				f := proof.Facts{Cluster: "prod-1", RunUID: q.RunUID, Nonce: q.Nonce, BootID: "63b6dfb6-deb7-461a-8897-8f68ba802974", Time: w.now.Unix()}
+				certificate := testkit.Certify(t, ca, w.key.PublicKey(), []string{c.principal}, func(c *ssh.Certificate) {
+					c.CertType, c.Permissions = ssh.HostCert, ssh.Permissions{}
+				})
+				return append(f.Text(), testkit.WithCertificate(t, testkit.Sign(t, w.key, proof.Namespace, f.Text()), certificate)...)
+			}
+			w.say("r5", statement.KindRevoke, 5, here, w.root)
+			w.reconcile()
+			w.wantCondition("Reachable", metav1.ConditionTrue, c.reason)
+		})
+	}
 }
 
 func TestHostsThatAreNotDialled(t *testing.T) {
