@@ -25,16 +25,14 @@ func (t *tail) write(p []byte) {
 	}
 }
 
-// text is the tail as printable text. Control characters but line feed and tab,
-// and bytes that are no UTF-8, become the replacement character: they could move
-// the cursor of whoever reads it, or not be stored at all.
-func (t *tail) text() string {
+// printable is the text of b. Control characters but line feed and tab, and bytes
+// that are no UTF-8, become the replacement character: they could move the cursor of
+// whoever reads it, or not be stored at all. Of a text that isCut the rest of a
+// character whose beginning is gone is left out.
+func printable(b []byte, isCut bool) string {
 	var out strings.Builder
-	b := t.buf
-	if t.lost {
-		for len(b) > 0 && !utf8.RuneStart(b[0]) {
-			b = b[1:] // the rest of a character whose beginning is gone
-		}
+	for isCut && len(b) > 0 && !utf8.RuneStart(b[0]) {
+		b = b[1:]
 	}
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)

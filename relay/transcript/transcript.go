@@ -49,31 +49,32 @@ func fit(s string, limit int) string {
 // another.
 type Stream struct {
 	mu       sync.Mutex
-	redactor *redactor
+	redactor redactor
 	tail     tail
 }
 
 func newStream(secrets []string) *Stream {
-	s := &Stream{tail: tail{limit: streamTail}}
-	s.redactor = newRedactor(secrets, s.tail.write)
-	return s
+	r := newRedactor(secrets)
+	return &Stream{redactor: r, tail: tail{limit: streamTail + r.reach()}}
 }
 
 // Write never fails and never blocks.
 func (s *Stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.redactor.write(p)
+	s.tail.write(p)
 	return len(p), nil
 }
 
-// Tail ends the stream and gives its last part.
+// Tail gives the last part of the stream, which is over.
 func (s *Stream) Tail() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.redactor.end()
-	text := fit(s.tail.text(), streamTail)
-	if s.tail.lost {
+	kept := s.tail.buf
+	from := max(0, len(kept)-streamTail)
+	isCut := from > 0 || s.tail.lost
+	text := fit(printable(s.redactor.hide(kept, from), isCut), streamTail)
+	if isCut {
 		text = cutMark + text
 	}
 	return text
