@@ -6,12 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
 	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/product"
+	"github.com/hostwarrant/hostwarrant/internal/kubeletcsr"
+	"github.com/hostwarrant/hostwarrant/relay/token"
 )
 
 // TestAThiefIsFasterThanTheKubelet: a token is taken while its host's script runs, and used elsewhere, under the same
@@ -51,4 +54,51 @@ func TestAThiefIsFasterThanTheKubelet(t *testing.T) {
 	if len(stolen.Status.Certificate) > 0 {
 		t.Error("the thief has a certificate")
 	}
+}
+
+// TestACopyOfTheKubeletsRequestIsNotApprovedInItsPlace: who holds the token hands in the kubelet's own request once more,
+// by another name, as soon as it is there. Were that one approved, nothing would be stolen, and the kubelet would wait in vain.
+func TestACopyOfTheKubeletsRequestIsNotApprovedInItsPlace(t *testing.T) {
+	w := newWorld(t)
+	h := w.listed(t, "host-d")
+	w.ask(t, "copied", h, v1alpha1.HostRunJoin, "pool-4")
+	value := w.handedOver(t, "copied")
+	id, _, _ := strings.Cut(value, ".")
+	thief := w.Bearer(t, value).CertificatesV1().CertificateSigningRequests()
+	seen, err := thief.Watch(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	defer seen.Stop()
+	var original, imitation *certificatesv1.CertificateSigningRequest
+	for event := range seen.ResultChan() {
+		if csr, ok := event.Object.(*certificatesv1.CertificateSigningRequest); ok && csr.Spec.Username == token.UserPrefix+id {
+			original = csr
+			break
+		}
+	}
+	if original == nil {
+		t.Fatal("the kubelet has not asked")
+	}
+	imitation, err = thief.Create(t.Context(), &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: "a-copy"}, // before the other one, where names are sorted
+		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: original.Spec.Request, SignerName: original.Spec.SignerName, Usages: original.Spec.Usages},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	if name := (kubeletcsr.Request{PEM: original.Spec.Request}).OwnName(); name != original.Name {
+		t.Errorf("the kubelet names its request %s, and not %s: %s", original.Name, name, original.Spec.Request)
+	}
+
+	r := w.ended(t, "copied", "Succeeded", 0, "host-d is the node pool-4\n")
+	if c := courier.ConditionOf(r, v1alpha1.ConditionJoined); c.Reason != "Approved" || !strings.Contains(c.Message, original.Name) {
+		t.Errorf("Joined is %s: %s", c.Reason, c.Message)
+	}
+	w.ready(t, "pool-4")
+	copied, err := w.client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), imitation.Name, metav1.GetOptions{})
+	must(t, err)
+	if len(copied.Status.Certificate) > 0 || len(copied.Status.Conditions) > 0 {
+		t.Errorf("the copy is %+v", copied.Status)
+	}
+	if said := w.Kubectl(t, "-n", courier.Namespace, "get", "events", "--field-selector=reason=SecondRequest", "-o", "wide"); !strings.Contains(said, "somebody else holds the token") {
+		t.Errorf("nobody is told of the copy: %s", said)
+	}
+	w.NoTokens(t)
 }

@@ -229,3 +229,19 @@ func TestWhichRequestsAreOurs(t *testing.T) {
 		}
 	}
 }
+
+// A name is that of one key and node, whatever order the usages have. That kubelets give it is shown in e2e/node.
+func TestOwnNameIsThatOfOneKeyAndNode(t *testing.T) {
+	key := p256()
+	r, other, renamed := honest(key), honest(p256()), honest(key)
+	if again := honest(key); r.OwnName() != again.OwnName() || len(r.OwnName()) != len("node-csr-")+43 {
+		t.Errorf("%q, and %q", r.OwnName(), again.OwnName())
+	}
+	renamed.PEM = request(key, func(x *x509.CertificateRequest) { x.Subject.CommonName = "system:node:pool-2" })
+	if r.OwnName() == other.OwnName() || r.OwnName() == renamed.OwnName() {
+		t.Errorf("%q twice", r.OwnName())
+	}
+	if junk := (kubeletcsr.Request{PEM: []byte("x")}); junk.OwnName() != "" {
+		t.Errorf("what is no request has the name %q", junk.OwnName())
+	}
+}

@@ -349,10 +349,42 @@ func TestOneTokenOneKey(t *testing.T) {
 		w.start(w.csr("first", w.kubelet, nil), w.csr("second", w.kubelet, at(6*time.Second)))
 		w.reconcile("second")
 		w.want("second", "", "")
-		if w.stored().Status.Proof == nil || w.alarms("SecondRequest") != 0 {
-			t.Error("a kubelet that asks again is taken for another")
+		if w.stored().Status.Proof != nil || w.alarms("SecondRequest") != 0 {
+			t.Error("a proof is asked for a copy, or a kubelet that asks again is taken for another")
+		}
+		w.reconcile("first")
+		w.want("first", "", "")
+		if w.stored().Status.Proof == nil {
+			t.Error("the host was not asked")
 		}
 	})
+	for name, c := range map[string]struct {
+		copied string
+		later  time.Duration
+	}{
+		"later": {"another", 7 * time.Second}, "in the same second": {"another", 5 * time.Second},
+		"by a clock that went back": {"another", 4 * time.Second}, "by a name that sorts before": {"a", 5 * time.Second},
+	} {
+		t.Run("a copy of the kubelet's request "+name, func(t *testing.T) {
+			w := newWorld(t)
+			kubelets, other := w.csr("", w.kubelet, nil), w.csr(c.copied, w.kubelet, at(c.later))
+			kubelets.Name, kubelets.UID = requestOf(kubelets).OwnName(), "uid-of-the-kubelet's"
+			other.Spec.Request = kubelets.Spec.Request
+			w.start(kubelets, other)
+			w.reconcile(c.copied)
+			w.reconcile(kubelets.Name)
+			w.answer(nil, w.hostKey)
+			w.reconcile(c.copied)
+			w.want(c.copied, "", "")
+			w.reconcile(kubelets.Name)
+			w.want(kubelets.Name, "Approved HostwarrantApproved", "")
+			w.reconcile(c.copied)
+			w.want(c.copied, "", "")
+			if len(w.tokens.ended) != 0 || len(w.tokens.approved) != 1 {
+				t.Errorf("ended %q, approved %q", w.tokens.ended, w.tokens.approved)
+			}
+		})
+	}
 	t.Run("the approved request again, by another name", func(t *testing.T) {
 		w := newWorld(t)
 		first := w.csr("first", w.kubelet, nil)
@@ -608,5 +640,23 @@ func TestAnAnswerWakesItsRequest(t *testing.T) {
 		if got := proofChanged().Update(event.UpdateEvent{ObjectOld: tt.old, ObjectNew: tt.new}); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// A request may have any name: what of it could steer a terminal is shown as what it is, and is still the request's.
+func TestANameThatSteersTerminalsIsTheRequestsOwn(t *testing.T) {
+	w := newWorld(t)
+	const name = "a\u202eb\n\x1b[2Jé"
+	w.start(w.csr(name, w.kubelet, nil))
+	w.reconcile(name)
+	w.answer(nil, w.hostKey)
+	w.reconcile(name)
+	w.want(name, "Approved HostwarrantApproved", "")
+	if len(w.tokens.approved) != 1 || !strings.Contains(w.tokens.approved[0], `certificate request a\u202eb\n\x1b[2Jé (uid-of-`) {
+		t.Errorf("recorded %q", w.tokens.approved)
+	}
+	w.reconcile(name) // and looks at what it has approved
+	if n := w.alarms("ForeignApproval"); n != 0 || len(w.tokens.ended) != 0 {
+		t.Errorf("%v alarms, ended %q", n, w.tokens.ended)
 	}
 }

@@ -36,6 +36,9 @@ const ours = "Hostwarrant"
 // maxMessage bounds what is written of a request; parts of it come from outside.
 const maxMessage = 900
 
+// maxName is what is shown of a request's name, which may hold anything but a slash.
+const maxName = 100
+
 // maxReason is far above any reason of ours.
 const maxReason = 60
 
@@ -72,7 +75,7 @@ func (a *Approver) approve(ctx context.Context, c *candidate, v verdict) error {
 
 // record names a request in the run's condition, for ever: UIDs do not come again.
 func record(csr *certificatesv1.CertificateSigningRequest) string {
-	return fmt.Sprintf("certificate request %.100s (%s)", csr.Name, csr.UID)
+	return fmt.Sprintf("certificate request %s (%s)", decision.OneLine(csr.Name, maxName), csr.UID)
 }
 
 // joinedBy is what a run that joined says of it: by which request, which its record starts with. It is

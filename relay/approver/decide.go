@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -233,15 +234,23 @@ func (a *Approver) judgeRequest(_ context.Context, c *candidate) (*verdict, erro
 	return nil, nil
 }
 
-// firstUse: a token is good for one key. A kubelet that asks again asks with the same.
+// firstUse: a token is good for one key. Of several requests for that key one is the kubelet's, the others are
+// left alone.
 func (a *Approver) firstUse(ctx context.Context, c *candidate) (*verdict, error) {
 	others, err := a.madeWith(ctx, c.request.TokenID())
 	if err != nil {
 		return nil, err
 	}
+	var original *certificatesv1.CertificateSigningRequest
 	for i := range others {
 		o := &others[i]
-		if o.UID == c.csr.UID || o.CreationTimestamp.Time.Before(c.token.Minted.Add(-maxSkew)) || sameKey(o, c.key) {
+		if o.UID == c.csr.UID || o.CreationTimestamp.Time.Before(c.token.Minted.Add(-maxSkew)) {
+			continue
+		}
+		if sameKey(o, c.key) {
+			if precedes(o, c.csr) {
+				original = o
+			}
 			continue
 		}
 		// check: CSRMismatch: two machines use one token. Of one second, neither was first
@@ -250,7 +259,29 @@ func (a *Approver) firstUse(ctx context.Context, c *candidate) (*verdict, error)
 			return new(mismatch("another request, %.100q, used the token first, with another key", o.Name)), nil
 		}
 	}
+	// check: CSRMismatch: a copy of the kubelet's request, by another bearer of the token, that is approved in its place
+	if original != nil {
+		a.tell(c, corev1.EventTypeWarning, verdict{reason: reasonSecondRequest, message: fmt.Sprintf(
+			"left alone: the request %.100q is for the same key, and is the kubelet's; unless the host itself asked twice, somebody else holds the token", original.Name)})
+		return new(left()), nil
+	}
 	return nil, nil
+}
+
+// precedes: of two requests for one key the one that a kubelet named so is the one whose certificate it waits
+// for. Of others that is the older one: a copy is made later.
+func precedes(o, c *certificatesv1.CertificateSigningRequest) bool {
+	if own, other := isNamedByKubelet(o), isNamedByKubelet(c); own != other {
+		return own
+	}
+	if !o.CreationTimestamp.Equal(&c.CreationTimestamp) {
+		return o.CreationTimestamp.Before(&c.CreationTimestamp)
+	}
+	return o.Name < c.Name
+}
+
+func isNamedByKubelet(csr *certificatesv1.CertificateSigningRequest) bool {
+	return csr.Name == requestOf(csr).OwnName()
 }
 
 // onlyUse: one token, one certificate. Whoever holds the token may hand in the kubelet's own request once
