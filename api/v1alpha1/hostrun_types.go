@@ -219,6 +219,13 @@ type HostRunStatus struct {
 	// +optional
 	Proof *HostRunProof `json:"proof,omitempty"`
 
+	// hostUID is the UID of the SSHHost that the run was sent to: another object of its name is another host,
+	// which is not asked about it and does not get it.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	HostUID string `json:"hostUID,omitempty"`
+
 	// startedAt is when the run was first sent.
 	//
 	// +optional

@@ -71,6 +71,29 @@ func TestAHostWhoseKeysAreChangedWhileAScriptRuns(t *testing.T) {
 	h.once(t)
 }
 
+// An SSHHost is deleted and made anew, for another machine, while a script runs on the first one: that ends as it ends, and
+// the other machine, which knows of no run, is given none.
+func TestAHostMadeAnewDoesNotGetTheRunOfTheOldOne(t *testing.T) {
+	w := newWorld(t)
+	w.Profile(t, "anew", counted+waiting)
+	h, other := w.at(t, "anew"), w.at(t, "anew-other")
+	w.Run(t, "anew", "anew", "anew", nil)
+	w.begins(t, "anew", h)
+	w.Kubectl(t, "-n", courier.Namespace, "delete", "sshhost", "anew")
+	w.Object(t, "anew", other.Addr.String(), other.KnownHostLine())
+	h.hangUp(t)
+	messageHolds(t, w.Ended(t, "anew", "HostNotFound", -1, -1), v1alpha1.ConditionSucceeded, "made anew since the run was sent")
+	h.release(t)
+	h.once(t)
+	if n := other.ran(t); n != 0 {
+		t.Errorf("the other machine ran it %d times", n)
+	}
+	w.Run(t, "anew-next", "anew", "anew", nil)
+	testkit.Eventually(t, stepLimit, "the next run on the other machine", func() bool { return other.ran(t) == 1 })
+	other.release(t)
+	w.Ended(t, "anew-next", "Succeeded", 0, 0)
+}
+
 // A profile is replaced while a run waits for its host: the version that is stored is judged and runs. It is replaced once
 // more when the run has been judged: what was judged runs. The status tells the digest of the bytes that did.
 func TestAProfileThatIsReplacedWhileARunWaits(t *testing.T) {

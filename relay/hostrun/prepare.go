@@ -3,6 +3,7 @@ package hostrun
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,6 +51,11 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.HostRun) (judged
 		return judged{}, err
 	}
 	if j.host, j.refused = judge.Host(s, run, j.stored); j.refused != nil {
+		return j, nil
+	}
+	// check: InUse: a run that one machine has, and maybe ran, goes to another one under the same name
+	if was := run.Status.HostUID; wasSent(run) && was != "" && was != j.host.UID {
+		j.refused = refuse(judge.ReasonHostNotFound, fmt.Sprintf("the SSHHost %q was deleted and made anew since the run was sent; create another HostRun for the new one", j.host.Name))
 		return j, nil
 	}
 	if err := r.readProfile(ctx, run, &j); err != nil {

@@ -208,7 +208,7 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 		return ctrl.Result{}, err
 	}
 	news := verified(run, r.Now())
-	run.Status.RunID = string(runID)
+	run.Status.RunID, run.Status.HostUID = string(runID), j.host.UID
 	run.Status.Attempts++
 	limits := r.Limits
 	limits.Run = runTime(run.Spec.Phase, j.statedTime, m.warrant)

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
@@ -520,6 +521,53 @@ func TestAfterACutTheHostIsAsked(t *testing.T) {
 			if len(w.courier.recalls) != 1 || w.courier.recalls[0] != id || w.courier.deliveries[c.sent-1].Envelope.RunID != id {
 				t.Fatal("asked about, or sent again, under another run-id")
 			}
+		})
+	}
+}
+
+// Another machine under the name of the one that a run was sent to knows nothing of it, and would be given it anew.
+func TestARunIsNotSentToTwoMachinesOfOneName(t *testing.T) {
+	for name, c := range map[string]struct {
+		was, is string
+		asked   bool
+		sent    int
+		reason  string
+	}{
+		"the same object":             {"uid-1", "uid-1", true, 2, "Succeeded"},
+		"made anew":                   {"uid-1", "uid-2", false, 1, "HostNotFound"},
+		"sent by a relay from before": {"", "uid-2", true, 2, "Succeeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.host.SetUID(types.UID(c.was))
+			w.start()
+			w.courier.report = failed(delivery.Cut, envelope.Unknown, envelope.Unknown)
+			w.reconcile()
+			if got := w.get().Status.HostUID; got != c.was {
+				t.Fatalf("sent to the host %q, want %q", got, c.was)
+			}
+			anew := w.host.DeepCopy()
+			if err := w.client.Delete(t.Context(), w.host.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+			anew.SetUID(types.UID(c.is))
+			anew.SetResourceVersion("")
+			if err := w.client.Create(t.Context(), anew); err != nil {
+				t.Fatal(err)
+			}
+			w.restart()
+			w.courier.report, w.courier.memory, w.courier.recalled = succeeded(), delivery.NeverSeen, failed(delivery.Cut, envelope.Unknown, envelope.Unknown)
+			w.now = w.now.Add(applyGrace)
+			w.reconcile()
+			w.wantSent(c.sent)
+			if asked := len(w.courier.recalls) > 0; asked != c.asked {
+				t.Errorf("asked: %v, want %v", asked, c.asked)
+			}
+			status := isTrue
+			if c.reason != "Succeeded" {
+				status = isFalse
+			}
+			w.want(v1alpha1.ConditionSucceeded, status, c.reason, "")
 		})
 	}
 }
