@@ -40,6 +40,7 @@ func TestGuards(t *testing.T) {
 		{"hostwarrant-minter-secrets", guardMinterSecrets},
 		{"hostwarrant-minter-approvals", guardMinterApprovals},
 		{"hostwarrant-leases", guardLeases},
+		{"hostwarrant-host-reports", guardHostReports},
 		{"hostwarrant-webhook-configurations", guardWebhookConfigurations},
 		{"hostwarrant-guards.static.k8s.io", guardStatic}, // last: from here on nothing of ours can be deleted
 	} {

@@ -53,7 +53,7 @@ func rendered(t *testing.T, i *installation, dir string) (all []string) {
 func TestManifestsHoldExactlyWhatIsMeant(t *testing.T) {
 	i := install(t)
 	var guards []string
-	for _, name := range []string{"ledger", "anchor", "trust-policy", "crds", "profile-shape", "canary", "decommission", "serving-secret", "controller-hosts", "composites", "hostrun-status", "minter-secrets", "minter-approvals", "leases"} {
+	for _, name := range []string{"ledger", "anchor", "trust-policy", "crds", "profile-shape", "canary", "decommission", "serving-secret", "controller-hosts", "composites", "hostrun-status", "minter-secrets", "minter-approvals", "leases", "host-reports"} {
 		guards = append(guards, "ValidatingAdmissionPolicy/hostwarrant-"+name, "ValidatingAdmissionPolicyBinding/hostwarrant-"+name)
 	}
 	both := slices.Concat(guards, []string{

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-//go:embed anchor.yaml canary.yaml composites.yaml controller-hosts.yaml crds.yaml decommission.yaml hostrun-status.yaml leases.yaml ledger.yaml minter-approvals.yaml minter-secrets.yaml profile-shape.yaml serving-secret.yaml trust-policy.yaml
+//go:embed anchor.yaml canary.yaml composites.yaml controller-hosts.yaml crds.yaml decommission.yaml host-reports.yaml hostrun-status.yaml leases.yaml ledger.yaml minter-approvals.yaml minter-secrets.yaml profile-shape.yaml serving-secret.yaml trust-policy.yaml
 var shipped embed.FS
 
 // Guards returns the shipped files with ValidatingAdmissionPolicies and their bindings: those that

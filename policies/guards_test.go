@@ -166,7 +166,7 @@ func TestStaticManifestsSayWhatTheAppliedOnesSay(t *testing.T) {
 func TestBreakGlassOpensTheGuardsOnly(t *testing.T) {
 	opened := map[string]bool{
 		"ledger": true, "anchor": true, "trust-policy": true, "crds": true, "webhook-configurations": true, "guards": true,
-		"profile-shape": false, "canary": false, "decommission": false, "serving-secret": false, "controller-hosts": false, "composites": false, "hostrun-status": false, "minter-secrets": false, "minter-approvals": false, "leases": false,
+		"profile-shape": false, "canary": false, "decommission": false, "serving-secret": false, "controller-hosts": false, "composites": false, "hostrun-status": false, "minter-secrets": false, "minter-approvals": false, "leases": false, "host-reports": false,
 	}
 	for _, dir := range []string{".", filepath.Join("static", "manifests")} {
 		for file, g := range guards(t, dir) {
