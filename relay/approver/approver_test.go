@@ -402,6 +402,18 @@ func TestOneTokenOneKey(t *testing.T) {
 			t.Errorf("%v alarms, approved %q", w.alarms("ForeignApproval"), w.tokens.approved)
 		}
 	})
+	t.Run("a request that comes first of its key when another was approved", func(t *testing.T) {
+		w := newWorld(t)
+		late := w.csr("", w.kubelet, at(7*time.Second))
+		late.Name, late.UID = requestOf(late).OwnName(), "uid-of-the-late-one"
+		w.start(w.csr("first", w.kubelet, nil), late)
+		w.join(metav1.ConditionTrue, "Approved", "certificate request first (uid-of-first): the host proved")
+		w.reconcile(late.Name)
+		w.want(late.Name, "", "")
+		if w.stored().Status.Proof != nil {
+			t.Error("the host was asked again")
+		}
+	})
 	t.Run("another key after the approval", func(t *testing.T) {
 		w := newWorld(t)
 		w.start(w.csr("first", w.kubelet, nil), w.csr("second", newKey(t), at(7*time.Second)))
