@@ -233,7 +233,7 @@ func (a *Approver) judgeRequest(_ context.Context, c *candidate) (*verdict, erro
 	return nil, nil
 }
 
-// firstUse: a token is good for one key. A kubelet that asks again asks with the same.
+// firstUse: a token is good for one key. A kubelet that asks again asks with the same, and so does the request itself.
 func (a *Approver) firstUse(ctx context.Context, c *candidate) (*verdict, error) {
 	others, err := a.madeWith(ctx, c.request.TokenID())
 	if err != nil {
@@ -241,7 +241,7 @@ func (a *Approver) firstUse(ctx context.Context, c *candidate) (*verdict, error)
 	}
 	for i := range others {
 		o := &others[i]
-		if o.UID == c.csr.UID || o.CreationTimestamp.Time.Before(c.token.Minted.Add(-maxSkew)) || sameKey(o, c.key) {
+		if o.CreationTimestamp.Time.Before(c.token.Minted.Add(-maxSkew)) || sameKey(o, c.key) {
 			continue
 		}
 		// check: CSRMismatch: two machines use one token. Of one second, neither was first
