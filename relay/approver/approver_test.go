@@ -9,8 +9,13 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
@@ -436,6 +441,39 @@ func TestOneTokenOneKey(t *testing.T) {
 		w.reconcile("first")
 		w.denied("first", "CSRMismatch", `"junk", used the token first`)
 	})
+}
+
+// TestARequestOrRunThatChangedMeanwhileIsLookedAtAgainSoon: nothing went wrong. Any other fault is one.
+func TestARequestOrRunThatChangedMeanwhileIsLookedAtAgainSoon(t *testing.T) {
+	away := errors.New("away")
+	runs := schema.GroupResource{Resource: "hostruns"}
+	cases := map[string]struct {
+		fault, want error
+	}{
+		"it changed":                   {apierrors.NewConflict(runs, "join", away), nil},
+		"it is gone":                   {apierrors.NewNotFound(runs, "join"), nil},
+		"near miss: there's no answer": {away, away},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.start(w.csr("first", w.kubelet, nil))
+			stored, ok := w.client.(client.WithWatch)
+			if !ok {
+				t.Fatalf("a %T", w.client)
+			}
+			w.a.Client = interceptor.NewClient(stored, interceptor.Funcs{
+				SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+					return c.fault
+				},
+			})
+			result, err := w.a.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "first"}})
+			if !errors.Is(err, c.want) || c.want == nil && result.RequeueAfter != time.Second {
+				t.Fatalf("%v, again after %s", err, result.RequeueAfter)
+			}
+			w.want("first", "", "")
+		})
+	}
 }
 
 // TestRequestsOfOthersAreNeverTouched: kubelets that renew, other tokens, and everybody else.

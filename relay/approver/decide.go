@@ -235,7 +235,7 @@ func (a *Approver) judgeRequest(_ context.Context, c *candidate) (*verdict, erro
 }
 
 // firstUse: a token is good for one key. Of several requests for that key one is the kubelet's, the others are
-// left alone.
+// left alone. No request precedes itself.
 func (a *Approver) firstUse(ctx context.Context, c *candidate) (*verdict, error) {
 	others, err := a.madeWith(ctx, c.request.TokenID())
 	if err != nil {
@@ -244,7 +244,7 @@ func (a *Approver) firstUse(ctx context.Context, c *candidate) (*verdict, error)
 	var original *certificatesv1.CertificateSigningRequest
 	for i := range others {
 		o := &others[i]
-		if o.UID == c.csr.UID || o.CreationTimestamp.Time.Before(c.token.Minted.Add(-maxSkew)) {
+		if o.CreationTimestamp.Time.Before(c.token.Minted.Add(-maxSkew)) {
 			continue
 		}
 		if sameKey(o, c.key) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -266,28 +267,36 @@ func TestAStoppedRelayDoesNotGoOnWriting(t *testing.T) {
 	}
 }
 
+// bubble gives a test time of its own.
+func bubble(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
+}
+
 func TestEventsTellTheTransitions(t *testing.T) {
 	unknown := envelope.Unknown
 	cases := map[string]struct {
 		change func(w *world)
 		want   []string
 	}{
-		"a run that succeeds": {func(*world) {}, []string{"Normal Sending", "Normal Succeeded"}},
-		"a script that fails": {func(w *world) { w.courier.report = failed(delivery.ScriptFailed, 10, 2) }, []string{"Normal Sending", "Warning ScriptFailed"}},
+		"a run that succeeds":                     {func(*world) {}, []string{"Normal Succeeded"}},
+		"a run that takes long":                   {func(w *world) { w.courier.onDeliver = func() { time.Sleep(sendingAfter + 1) } }, []string{"Normal Sending", "Normal Succeeded"}},
+		"near miss: one that takes a moment less": {func(w *world) { w.courier.onDeliver = func() { time.Sleep(sendingAfter - 1) } }, []string{"Normal Succeeded"}},
+		"a script that fails":                     {func(w *world) { w.courier.report = failed(delivery.ScriptFailed, 10, 2) }, []string{"Warning ScriptFailed"}},
 		"a silent host": {func(w *world) {
 			w.courier.report, w.courier.unreached = failed(delivery.Unreachable, unknown, unknown), true
 		}, []string{"Normal Verified", "Warning Unreachable"}},
 		"a refusal":        {func(w *world) { set(w.host, "Raw", "spec", "execMode") }, []string{"Warning RawRefused"}},
 		"a missing host":   {func(w *world) { w.host = nil }, []string{"Warning HostNotFound"}},
-		"a busy host":      {func(w *world) { w.courier.report = failed(delivery.Busy, 12, unknown) }, []string{"Normal Sending", "Warning Busy"}},
+		"a busy host":      {func(w *world) { w.courier.report = failed(delivery.Busy, 12, unknown) }, []string{"Warning Busy"}},
 		"a missing policy": {func(w *world) { w.policy = nil }, []string{"Warning PolicyUnavailable"}},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, bubble(func(t *testing.T) {
 			w := newWorld(t)
 			c.change(w)
 			w.start()
 			w.reconcile()
+			time.Sleep(2 * sendingAfter) // what was not told by the end is never told
 			var told []string
 			for _, e := range w.told() {
 				words := strings.Fields(e)
@@ -299,7 +308,7 @@ func TestEventsTellTheTransitions(t *testing.T) {
 			if writes := w.writes + len(told); writes > 6 {
 				t.Errorf("%d API writes", writes)
 			}
-		})
+		}))
 	}
 }
 

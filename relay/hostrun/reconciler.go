@@ -56,9 +56,14 @@ type Reconciler struct {
 	Now       func() time.Time
 	Rand      io.Reader // of run-ids
 	Events    events.EventRecorder
+	// Slots may be nil: then nobody waits for one.
+	Slots Slots
 	// Statements may be nil: then nothing is told before a run.
 	Statements Statements
 }
+
+// Slots takes a run's slot back once no connection is needed any more. Line does.
+type Slots interface{ Rest(r Request) }
 
 // Statements knows what a host is to be told before it runs anything.
 type Statements interface {
@@ -213,16 +218,18 @@ func (r *Reconciler) send(ctx context.Context, run *v1alpha1.HostRun, j judged) 
 	limits := r.Limits
 	limits.Run = runTime(run.Spec.Phase, j.statedTime, m.warrant)
 	o := delivery.Order{Target: j.target, Limits: limits, Envelope: m.envelope, Secrets: m.secrets, Statements: telling.Statements}
+	stop := func() {}
 	report, err := r.Courier.Deliver(ctx, o, func() error {
 		markSending(run, m, r.Now())
 		// A write that meets a newer object fails, and then nothing is sent.
 		if err := r.Client.Status().Update(ctx, run); err != nil {
 			return err
 		}
-		r.tellSending(run)
+		stop = r.tellSending(run)
 		news = false
 		return nil
 	})
+	stop()
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return ctrl.Result{RequeueAfter: minErrorDelay}, nil // somebody changed or deleted it meanwhile
 	}

@@ -142,6 +142,7 @@ func (m *Minter) record(ctx context.Context, run *v1alpha1.HostRun, e Entry) err
 // the token: somebody else is minting for this run.
 func (m *Minter) handOver(ctx context.Context, run *v1alpha1.HostRun, g given) error {
 	s := g.token.Handover(run, g.entry.Expires)
+	// check: InUse: a token of which the run was handed nothing lives on, and another minter's is taken for it
 	if err := m.Client.Create(ctx, s); err != nil {
 		return errors.Join(wrap(err, "handing the token over"), m.delete(ctx, metav1.NamespaceSystem, token.BootstrapName(g.entry.ID), ""))
 	}
@@ -149,6 +150,7 @@ func (m *Minter) handOver(ctx context.Context, run *v1alpha1.HostRun, g given) e
 	err := m.write(ctx, run, func(status *v1alpha1.HostRunStatus) {
 		say(status, run.Generation, metav1.ConditionUnknown, token.Issued, "token "+g.entry.ID+" until "+g.entry.Expires.UTC().Format("15:04:05 UTC"), m.Now())
 	})
+	// check: InUse: a token that no status tells of is handed to the run, beside another minter's
 	if err != nil {
 		return errors.Join(err, m.delete(ctx, metav1.NamespaceSystem, token.BootstrapName(g.entry.ID), ""), m.delete(ctx, s.Namespace, s.Name, s.UID))
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostwarrant/hostwarrant/api/v1alpha1"
@@ -419,6 +420,96 @@ func TestTheSecondRunOfAHostWaitsForTheFirst(t *testing.T) {
 	w.becomes("r", v1alpha1.ConditionSucceeded, isTrue, "Succeeded")
 	w.reconcile("s")
 	w.wantToken("s")
+}
+
+// A host of the same name in another namespace is another host: its run does not wait, which could be for ever.
+func TestARunOfAnotherNamespacesHostIsNoNextRunOfThisOne(t *testing.T) {
+	w := newWorld(t)
+	document := testkit.PolicyDocument(w.signer)
+	pool := `      pool: {classes: [default, small, large, bm], nodeNames: ["*"]}` + "\n"
+	if !strings.Contains(document, pool) {
+		t.Fatalf("no %q in the policy", pool)
+	}
+	w.policy = w.signedPolicy(strings.Replace(document, pool, pool+strings.Replace(pool, "pool", "pond", 1), 1))
+	there := w.host("host-a")
+	there.SetNamespace("pond")
+	w.objects = append(w.objects, there)
+	s := w.run("s", "host-a", "pool-1", 0)
+	s.Namespace = "pond"
+	w.start(w.run("r", "host-a", "pool-1", 5), s)
+	w.reconcile("r")
+	w.wantToken("r")
+	w.m.Objects.Runs = staleRuns{w.client, "r"} // else it is judged beside r, and refused before
+	if _, err := w.m.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil {
+		t.Fatalf("it waits: %v", err)
+	}
+	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+	c := joined(s)
+	if c == nil || c.Status != isFalse || c.Reason != "NodeNameTaken" || !strings.Contains(c.Message, "pool/r has a token") {
+		t.Fatalf("Joined %+v", c)
+	}
+	w.wantToken("r")
+}
+
+// What cannot be handed over, or not be written down, is taken back at once: the run that comes by next may be in another minter's hands.
+func TestATokenThatDoesNotReachItsRunIsTakenBackAtOnce(t *testing.T) {
+	cases := map[string]struct {
+		verb string
+		nth  int // of those that succeed before
+	}{
+		"the Secret cannot be made":            {"create", 1}, // the token's own is the first
+		"the status cannot be written":         {"status", 1}, // the record is the first
+		"near miss: the record is not written": {"status", 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.start(w.run("r", "host-a", "pool-1", 0))
+			done := 0
+			w.fails = func(verb string, o client.Object) error {
+				if _, review := o.(*authorizationv1.SubjectAccessReview); review || verb != c.verb {
+					return nil
+				}
+				if done++; done > c.nth {
+					return errors.New("no answer")
+				}
+				return nil
+			}
+			if _, err := w.m.Reconcile(t.Context(), request("r")); err == nil || !strings.Contains(err.Error(), "no answer") {
+				t.Fatalf("error %v", err)
+			}
+			if left := w.secrets(); len(left) > 0 {
+				t.Fatalf("left: %v", left)
+			}
+			if w.metric("hostwarrant_tokens_issued_total") != 0 {
+				t.Error("counted as issued")
+			}
+			w.fails = nil
+			w.reconcile("r")
+			w.reconcile("r")
+			w.wantToken("r")
+		})
+	}
+}
+
+// A run that somebody changed meanwhile is no fault of anybody: it is looked at again soon, and nothing is left of the attempt.
+func TestARunThatChangedMeanwhileIsLookedAtAgainSoon(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.run("r", "host-a", "pool-1", 0))
+	w.fails = func(verb string, o client.Object) error {
+		if verb == "status" {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "hostruns"}, o.GetName(), errors.New("changed"))
+		}
+		return nil
+	}
+	result, err := w.m.Reconcile(t.Context(), request("r"))
+	if err != nil || result.RequeueAfter != time.Second || len(w.secrets()) > 0 {
+		t.Fatalf("%v, again after %s, Secrets %v", err, result.RequeueAfter, w.secrets())
+	}
+	w.fails = nil
+	w.reconcile("r")
+	w.reconcile("r")
+	w.wantToken("r")
 }
 
 func TestAnIDThatSomebodyHasGivesWay(t *testing.T) {

@@ -370,3 +370,53 @@ func BenchmarkFiveThousandWait(b *testing.B) {
 		}
 	}
 }
+
+func TestWhatRestsKeepsItsHostAndNoSlot(t *testing.T) {
+	l := newLine(t, 1)
+	a0, a1, b := jobOf("ns", "p", "a", 0), jobOf("ns", "p", "a", 1), jobOf("ns", "q", "b", 0)
+	l.Add(a0)
+	l.Rest(a0) // it was not handed out: its turn is yet to come
+	l.want(a0)
+	l.Add(a1)
+	l.Add(b)
+	l.want(a0)
+	l.Rest(a0)
+	l.Rest(a0) // twice is once
+	l.want(a0, b)
+	if l.Len() != 1 || l.InUse() != 1 {
+		t.Fatalf("%d wait, %d slots in use", l.Len(), l.InUse())
+	}
+	l.done(1)
+	l.want(a0) // the other run of the host waits for it, not for the slot
+	l.done(0)
+	l.want(a1)
+	if l.InUse() != 1 {
+		t.Fatalf("%d slots in use", l.InUse())
+	}
+	l.done(0)
+	l.Rest(a1) // it is over
+	l.empty()
+}
+
+// At no moment more than the limit may talk to hosts, however many write down what came of it.
+func TestWhoRestsCountsForNoShare(t *testing.T) {
+	l := newLine(t, 2)
+	for n := range 4 {
+		l.Add(jobOf("ns", "p", fmt.Sprint("p-", n), n))
+	}
+	l.take()
+	for _, j := range l.at {
+		l.Rest(j)
+	}
+	l.Add(jobOf("ns", "q", "q", 0))
+	l.want(jobOf("ns", "p", "p-0", 0), jobOf("ns", "p", "p-1", 1), jobOf("ns", "p", "p-2", 2), jobOf("ns", "p", "p-3", 3))
+	if l.InUse() != 2 || l.Len() != 1 {
+		t.Fatalf("%d slots in use, %d wait", l.InUse(), l.Len())
+	}
+	l.done(2)
+	l.want(jobOf("ns", "p", "p-0", 0), jobOf("ns", "p", "p-1", 1), jobOf("ns", "p", "p-3", 3), jobOf("ns", "q", "q", 0))
+	for range 4 {
+		l.done(0)
+	}
+	l.empty()
+}

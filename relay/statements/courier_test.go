@@ -494,22 +494,34 @@ func TestACertificateIsForTheAddressAlone(t *testing.T) {
 }
 
 func TestHostsThatAreNotDialled(t *testing.T) {
-	for what, change := range map[string]func(w *world){
-		"Raw":              func(w *world) { set(w, "Raw", "spec", "execMode") },
-		"another user":     func(w *world) { set(w, "root", "spec", "user") },
-		"another command":  func(w *world) { set(w, "/bin/sh", "spec", "shimCommand") },
-		"without a Secret": func(w *world) { set(w, "none", "spec", "sshKeySecretRef", "name") },
-		"no policy": func(w *world) {
+	for what, c := range map[string]struct {
+		change func(w *world)
+		reason string // "" where nothing is written of it
+	}{
+		"Raw":              {func(w *world) { set(w, "Raw", "spec", "execMode") }, "RawRefused"},
+		"another user":     {func(w *world) { set(w, "root", "spec", "user") }, "UserRefused"},
+		"another command":  {func(w *world) { set(w, "/bin/sh", "spec", "shimCommand") }, "ShimCommandRefused"},
+		"without a Secret": {func(w *world) { set(w, "none", "spec", "sshKeySecretRef", "name") }, "SecretNotFound"},
+		"being deleted, and held by a finalizer": {func(w *world) {
+			must(w.t, w.client.Get(w.t.Context(), client.ObjectKeyFromObject(w.host), w.host))
+			w.host.SetFinalizers([]string{"example.com/holds"})
+			must(w.t, w.client.Update(w.t.Context(), w.host))
+			must(w.t, w.client.Delete(w.t.Context(), w.host))
+		}, "HostNotFound"},
+		"no policy": {func(w *world) {
 			w.fault = decision.Errorf(decision.PolicyUnavailable, "none")
 			w.c.Source.Stale()
-		},
+		}, ""},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t)
 			w.say("r5", statement.KindRevoke, 5, here, w.root)
-			change(w)
+			c.change(w)
 			w.reconcile()
 			w.wantCalls(0, "")
+			if c.reason != "" {
+				w.wantCondition("Reachable", metav1.ConditionFalse, c.reason)
+			}
 		})
 	}
 }
