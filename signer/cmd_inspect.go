@@ -96,7 +96,7 @@ func (c *cli) inspect(path, format string) error {
 		all = append(all, found...)
 	}
 	if len(all) == 0 {
-		return undecided(fmt.Errorf("%s: there is nothing to inspect", path))
+		return stuck("inspect takes objects of the kinds that are guarded, policies, statements and directories of scripts; hostwarrant sig inspect FILE shows a signature alone", "%s: there is nothing to inspect", path)
 	}
 	if format == "json" {
 		return c.printJSON(all)
@@ -186,15 +186,7 @@ func describeObject(f finding, o manifest.Object) finding {
 			f.Facts = append(f.Facts, fact{"trusted signer", keyName(line)})
 		}
 	case object.KindNodeClass:
-		class, err := object.ParseNodeClass(raw)
-		if err != nil {
-			f.Problem = err.Error()
-			return f
-		}
-		f.Facts = append(f.Facts, fact{"profile", class.Profile}, fact{"vars", strings.Join(sortedKeys(class.Vars), ", ")})
-		if class.HasCluster {
-			f.Facts = append(f.Facts, fact{"cluster endpoint", class.Endpoint}, fact{"cluster CA", trustpolicy.Digest(class.CABundle)})
-		}
+		return describeNodeClass(f, raw)
 	case object.KindHostRun:
 		return describeRun(f, raw)
 	case object.KindHostStatement:
@@ -213,6 +205,19 @@ func describeObject(f finding, o manifest.Object) finding {
 		return describePolicy(f, t)
 	case fragment.KindContainerProfile, fragment.KindRules, fragment.KindRuleBinding, fragment.KindSeccompProfile:
 		return describeFragment(f, raw)
+	}
+	return f
+}
+
+func describeNodeClass(f finding, raw []byte) finding {
+	class, err := object.ParseNodeClass(raw)
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	f.Facts = append(f.Facts, fact{"profile", class.Profile}, fact{"vars", strings.Join(sortedKeys(class.Vars), ", ")})
+	if class.HasCluster {
+		f.Facts = append(f.Facts, fact{"cluster endpoint", class.Endpoint}, fact{"cluster CA", trustpolicy.Digest(class.CABundle)})
 	}
 	return f
 }

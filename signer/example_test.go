@@ -34,7 +34,7 @@ func TestTheExampleTakesNoMoreThanItNeeds(t *testing.T) {
 	}
 	for value, fits := range map[string]bool{
 		"kpssh://pool/host-a": true, "kpssh://pool-1/a.b-c": true, "kpssh://a/b": true,
-		"kpssh://pool": false, "kpssh:///a": false, "kpssh://pool/": false, "aws:///i-2": false, " kpssh://pool/a": false, `kpssh://pool/a"`: false, "kpssh://pool/a\n": false,
+		"kpssh://pool": false, "kpssh:///a": false, "kpssh://pool/": false, "aws:///i-2": false, "x kpssh://pool/a": false, `kpssh://pool/a"`: false, "kpssh://pool/a\n": false,
 	} {
 		if id.Matcher.Accepts(value) != fits {
 			t.Errorf("%q: accepted %v", value, !fits)
