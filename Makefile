@@ -46,7 +46,7 @@ kubelet: ## build kubelet, for tests with real nodes (once, cached)
 
 .PHONY: demo
 demo: deps build ## play the whole story on a real API server and real sshd hosts
-	@hack/with-control-plane --kubelet go run ./e2e/demo up
+	@go build -o bin/.demo ./e2e/demo && exec hack/with-control-plane --kubelet bin/.demo up
 
 .PHONY: demo-down
 demo-down: ## stop the demo and remove everything it made

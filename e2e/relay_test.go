@@ -336,7 +336,7 @@ func (w *courierWorld) printed(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{"get hostrun marker", "NAME HOST PHASE PROFILE SUCCEEDED REASON SHIM SCRIPT AGE"},
-		{"get hostrun marker -o wide", "NAME HOST PHASE PROFILE SUCCEEDED REASON SHIM SCRIPT NODE OUTPUT RUN AGE"},
+		{"get hostrun marker -o wide", "NAME HOST PHASE PROFILE SUCCEEDED REASON SHIM SCRIPT NODE JOINED JOIN REASON OUTPUT RUN AGE"},
 		{"get hr marker --no-headers", "marker host-a join marker True Succeeded 0 0"},
 		{"wait hostrun/marker --for=condition=Succeeded --timeout=30s", "hostrun.hostwarrant.dev/marker condition met"},
 		{"wait hostrun/unknown-signer --for=condition=Succeeded=False --timeout=30s", "hostrun.hostwarrant.dev/unknown-signer condition met"},

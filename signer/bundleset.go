@@ -180,6 +180,9 @@ func (s *bundleSet) chosen(name string) []bundleID {
 	return slices.DeleteFunc(s.ids(), func(id bundleID) bool { return name != "" && id.Name != name })
 }
 
+// askBundles tells what to do where a bundle has no fragments.
+const askBundles = "hostwarrant inspect PATH shows of which bundle each fragment is"
+
 // one is the bundle of --bundle, or the only one.
 func (s *bundleSet) one(name string) (bundleID, error) {
 	all := s.chosen(name)
@@ -187,7 +190,7 @@ func (s *bundleSet) one(name string) (bundleID, error) {
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) == 0 && name != "":
-		return bundleID{}, undecided(fmt.Errorf("there is no fragment of the bundle %.80q", name))
+		return bundleID{}, stuck(askBundles, "there is no fragment of the bundle %.80q", name)
 	case len(all) == 0:
 		return bundleID{}, undecided(fmt.Errorf("there is no fragment of any bundle: none has the label %s", fragment.LabelBundle))
 	default:

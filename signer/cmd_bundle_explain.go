@@ -105,7 +105,7 @@ func (c *cli) bundleExplain(paths []string, o bundleOptions, format string) erro
 	}
 	ids := s.chosen(o.bundle)
 	if o.bundle != "" && len(ids) == 0 {
-		return undecided(fmt.Errorf("there is no fragment of the bundle %.80q", o.bundle))
+		return stuck(askBundles, "there is no fragment of the bundle %.80q", o.bundle)
 	}
 	all := explained{Bundles: []explainedBundle{}, Loose: s.loose}
 	if len(snapshot.Policy.RuleClasses) > 0 {

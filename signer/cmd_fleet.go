@@ -16,6 +16,9 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/fleet"
 )
 
+// askFleet gives what fleet reads.
+const askFleet = "kubectl get sshhosts,hoststates,hoststatements,trustpolicies,sshjoinprofiles -A -o json | hostwarrant fleet -"
+
 func (c *cli) fleetCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
@@ -44,11 +47,11 @@ func (c *cli) fleet(path, format string) error {
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return undecided(fmt.Errorf("%s: not what kubectl -o json prints: %v", path, err))
+		return stuck(askFleet, "%s: not what kubectl -o json prints: %v", path, err)
 	}
 	v := fleet.New(list.Items, c.now())
 	if len(v.Hosts) == 0 {
-		return undecided(fmt.Errorf("%s holds no SSHHost", path))
+		return stuck(askFleet, "%s holds no SSHHost", path)
 	}
 	if err := c.printFleet(v, format); err != nil {
 		return err

@@ -18,7 +18,6 @@ import (
 	"github.com/hostwarrant/hostwarrant/internal/sshsig"
 	"github.com/hostwarrant/hostwarrant/internal/statement"
 	"github.com/hostwarrant/hostwarrant/internal/trustpolicy"
-	"github.com/hostwarrant/hostwarrant/internal/warrant"
 	"github.com/hostwarrant/hostwarrant/signer/manifest"
 )
 
@@ -28,7 +27,8 @@ func (c *cli) inspectCommand() *cobra.Command {
 		Use:   "inspect PATH",
 		Short: "Show signers, digests and expiry, without judging",
 		Long: `inspect shows who claims to have signed what: for each phase the SHA-256 of the script, and for each signature the
-key, its namespace, and whether it covers the script as it stands; for a trust policy its version, term and signers; for a
+key, its namespace, and whether it covers the script as it stands; what its warrant says, with each parameter that it
+takes; for a trust policy its version, term and signers; for a
 fragment what was signed: class, bundle, version, signer, digest, and which parts of a profile, or which rules, it sets.
 The content digest is what a waiver of a trust policy names, the profile digest what a reset names.
 
@@ -73,57 +73,6 @@ type signedBytes struct {
 	Signatures []signatureFact `json:"signatures"`
 }
 
-// warrantFact is what a script says it is for.
-type warrantFact struct {
-	Profile   string   `json:"profile"`
-	Phase     string   `json:"phase"`
-	Serial    int64    `json:"serial"`
-	NotBefore string   `json:"notBefore,omitempty"`
-	NotAfter  string   `json:"notAfter,omitempty"`
-	Targets   []string `json:"targets"`
-	Params    []string `json:"params,omitempty"`
-	Timeout   int      `json:"timeoutSeconds"`
-}
-
-// describeWarrant reads the warrant of a script, if it has one.
-func describeWarrant(text []byte) (*warrantFact, string) {
-	w, err := warrant.Find(text)
-	if err != nil {
-		return nil, err.Error()
-	}
-	if w == nil {
-		return nil, ""
-	}
-	f := &warrantFact{Profile: w.Profile, Phase: string(w.Phase), Serial: w.Serial, Timeout: w.TimeoutSeconds()}
-	if w.HasNotBefore {
-		f.NotBefore = stamp(time.Unix(w.NotBefore, 0))
-	}
-	if !w.Never {
-		f.NotAfter = stamp(time.Unix(w.NotAfter, 0))
-	}
-	for _, t := range w.Targets {
-		f.Targets = append(f.Targets, t.String())
-	}
-	for _, p := range w.Params {
-		f.Params = append(f.Params, p.String())
-	}
-	return f, ""
-}
-
-func (f *warrantFact) text() string {
-	from, until := "", ", without an end"
-	if f.NotBefore != "" {
-		from = ", from " + f.NotBefore
-	}
-	if f.NotAfter != "" {
-		until = " until " + f.NotAfter
-		if from == "" {
-			until = "," + until
-		}
-	}
-	return fmt.Sprintf("serial %d%s%s, for %s, %s, at most %d s", f.Serial, from, until, strings.Join(f.Targets, ", "), plural(len(f.Params), "parameter"), f.Timeout)
-}
-
 type signatureFact struct {
 	Key       string `json:"key,omitempty"`
 	Type      string `json:"type,omitempty"`
@@ -147,7 +96,7 @@ func (c *cli) inspect(path, format string) error {
 		all = append(all, found...)
 	}
 	if len(all) == 0 {
-		return undecided(fmt.Errorf("%s: there is nothing to inspect", path))
+		return stuck("inspect takes objects of the kinds that are guarded, policies, statements and directories of scripts; hostwarrant sig inspect FILE shows a signature alone", "%s: there is nothing to inspect", path)
 	}
 	if format == "json" {
 		return c.printJSON(all)
@@ -173,7 +122,7 @@ func (c *cli) findings(in input) ([]finding, error) {
 		return []finding{f}, nil
 	}
 	if statement.Is(in.data) {
-		f, err := describeStatement(in)
+		f, err := describeStatementFile(in)
 		return []finding{f}, err
 	}
 	if isDetached(in.data) {
@@ -232,17 +181,12 @@ func describeObject(f finding, o manifest.Object) finding {
 			f.Problem = err.Error()
 			return f
 		}
-		f.Facts = append(f.Facts, fact{"execMode", h.ExecMode}, fact{"user", h.User})
+		f.Facts = append(f.Facts, fact{"execMode", h.ExecMode}, fact{"user", h.User}, fact{"class", h.Class()}, fact{"address", h.Address})
 		for _, line := range h.TrustedSigners {
 			f.Facts = append(f.Facts, fact{"trusted signer", keyName(line)})
 		}
 	case object.KindNodeClass:
-		class, err := object.ParseNodeClass(raw)
-		if err != nil {
-			f.Problem = err.Error()
-			return f
-		}
-		f.Facts = append(f.Facts, fact{"profile", class.Profile}, fact{"vars", strings.Join(sortedKeys(class.Vars), ", ")})
+		return describeNodeClass(f, raw)
 	case object.KindHostRun:
 		return describeRun(f, raw)
 	case object.KindHostStatement:
@@ -251,7 +195,7 @@ func describeObject(f finding, o manifest.Object) finding {
 			f.Problem = err.Error()
 			return f
 		}
-		f.Facts = append(f.Facts, fact{"signatures", strconv.Itoa(len(h.Signatures))})
+		return describeStatement(f, []byte(h.Statement), h.Signatures)
 	case object.KindTrustPolicy:
 		t, err := object.ParseTrustPolicy(raw)
 		if err != nil {
@@ -261,6 +205,19 @@ func describeObject(f finding, o manifest.Object) finding {
 		return describePolicy(f, t)
 	case fragment.KindContainerProfile, fragment.KindRules, fragment.KindRuleBinding, fragment.KindSeccompProfile:
 		return describeFragment(f, raw)
+	}
+	return f
+}
+
+func describeNodeClass(f finding, raw []byte) finding {
+	class, err := object.ParseNodeClass(raw)
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	f.Facts = append(f.Facts, fact{"profile", class.Profile}, fact{"vars", strings.Join(sortedKeys(class.Vars), ", ")})
+	if class.HasCluster {
+		f.Facts = append(f.Facts, fact{"cluster endpoint", class.Endpoint}, fact{"cluster CA", trustpolicy.Digest(class.CABundle)})
 	}
 	return f
 }
@@ -276,29 +233,37 @@ func describeRun(f finding, raw []byte) finding {
 		what = run.Phase
 	}
 	f.Facts = append(f.Facts, fact{"runs", what + " on " + run.Host})
+	for _, more := range []fact{{"node name", run.NodeName}, {"vars", strings.Join(sortedKeys(run.Vars), ", ")}, {"secret", run.Secret}} {
+		if more.Value != "" {
+			f.Facts = append(f.Facts, more)
+		}
+	}
 	return f
 }
 
-// describeStatement shows a root statement and the signatures in FILE.sig.
-func describeStatement(in input) (finding, error) {
+// describeStatementFile shows a root statement and the signatures in FILE.sig.
+func describeStatementFile(in input) (finding, error) {
 	f := finding{Path: in.path, Kind: "Statement", Name: filepath.Base(in.path)}
-	s, err := statement.Parse(in.data)
-	if err != nil {
-		f.Problem = err.Error()
-		return f, nil //nolint:nilerr // the finding tells it
-	}
-	f.Facts = []fact{
-		{"kind", string(s.Kind)},
-		{"serial", strconv.FormatInt(s.Serial, 10)},
-		{"issued", stamp(time.Unix(s.Issued, 0))},
-		{"for", strings.Join(placesOf(s), ", ")},
-	}
 	signatures, err := readFile(in.path + ".sig")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
-	f.Parts = []signedBytes{describePart("statement", statement.Namespace, in.data, blocks(string(signatures)))}
-	return f, nil
+	return describeStatement(f, in.data, blocks(string(signatures))), nil
+}
+
+func describeStatement(f finding, text []byte, signatures []string) finding {
+	s, err := statement.Parse(text)
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	f.Facts = append(f.Facts,
+		fact{"kind", string(s.Kind)},
+		fact{"serial", strconv.FormatInt(s.Serial, 10)},
+		fact{"issued", stamp(time.Unix(s.Issued, 0))},
+		fact{"for", strings.Join(placesOf(s), ", ")})
+	f.Parts = append(f.Parts, describePart("statement", statement.Namespace, text, signatures))
+	return f
 }
 
 func placesOf(s *statement.Statement) []string {
@@ -381,7 +346,7 @@ func (f finding) write(b *bytes.Buffer) {
 	for _, p := range f.Parts {
 		fmt.Fprintf(b, "  %s: sha256 %s, %d bytes\n", p.Name, p.SHA256, p.Bytes)
 		if p.Warrant != nil {
-			fmt.Fprintf(b, "  %s: warrant: %s\n", p.Name, shown(p.Warrant.text()))
+			p.Warrant.write(b, p.Name)
 		}
 		if p.Problem != "" {
 			fmt.Fprintf(b, "  %s: warrant: unreadable: %s\n", p.Name, shown(p.Problem))

@@ -24,8 +24,9 @@ func (c *cli) policyVerifyCommand() *cobra.Command {
 		Long: `verify says whether a trust policy would take effect: signed by enough root keys, for this cluster, in its term.
 
 FILE is a TrustPolicy object, or the bare document with its signatures in FILE.sig. The roots may be older than those
-that signed: the object's spec.rootChain is followed from them. Parts of the policy that no program of this version
-enforces yet are named on stderr.`,
+that signed: the object's spec.rootChain is followed from them. What the policy names and refuses all the same, as a
+class of hosts that may run nothing, and times in it that end within 30 days are warned of, as "sign", "renew" and
+"show" do.`,
 		Example: `  hostwarrant policy verify trust-policy.yaml --root keys/root.pub
   hostwarrant policy verify policy-document.yaml --root roots.pub --cluster prod-1`,
 		Args: cobra.ExactArgs(1),
@@ -55,7 +56,22 @@ func (c *cli) policyVerify(path string, t trust) error {
 		return &failure{code: exitRefused}
 	}
 	c.sayExpiry(p)
+	c.sayTraps(p)
 	return nil
+}
+
+// maxTraps bounds what is said of one policy.
+const maxTraps = 20
+
+// sayTraps says what a policy names and refuses all the same, before somebody relies on it.
+func (c *cli) sayTraps(p *trustpolicy.Policy) {
+	traps := p.Traps(c.now())
+	for _, trap := range traps[:min(len(traps), maxTraps)] {
+		c.say("warning", "%s", escaped(trap))
+	}
+	if more := len(traps) - maxTraps; more > 0 {
+		c.say("warning", "and %d more of the kind", more)
+	}
 }
 
 // sayExpiry says in time that a policy ends.

@@ -48,7 +48,7 @@ func (c *cli) policyPack(path string, o packOptions) error {
 		return undecided(err)
 	}
 	if !isDetached(data) {
-		return undecided(fmt.Errorf("%s is not a bare policy document", path))
+		return stuck("give the text that stands under spec.document of a TrustPolicy; one that is an object needs no packing: kubectl apply -f FILE", "%s is not a bare policy document", path)
 	}
 	t, err := c.readPolicyBytes(path, data)
 	if err != nil {
@@ -85,7 +85,7 @@ func readLink(path string) (statement.Signed, error) {
 		return statement.Signed{}, undecided(err)
 	}
 	if s, err := statement.Parse(text); err != nil || s.Kind != statement.KindRoots {
-		return statement.Signed{}, undecided(fmt.Errorf("%s is not a roots statement", path))
+		return statement.Signed{}, stuck("hostwarrant statement sign roots makes one; hostwarrant inspect FILE tells what this one is", "%s is not a roots statement", path)
 	}
 	_, signatures, err := readSignatures(path)
 	return statement.Signed{Text: text, Signatures: signatures}, err

@@ -36,6 +36,7 @@ func (c *cli) policyShow(path string, t trust, format string) error {
 		return err
 	}
 	c.sayExpiry(p)
+	c.sayTraps(p)
 	v := viewOf(p, c.now())
 	if format == "json" {
 		return c.printJSON(v)

@@ -172,6 +172,7 @@ func (c *cli) checkDocument(t *object.TrustPolicy, roots *trustpolicy.Roots) err
 	if p.RootVersion != want && (roots != nil || len(t.RootChain) == 0) {
 		c.say("warning", "rootVersion is %d: it takes effect only where the roots have that version, not %d", p.RootVersion, want)
 	}
+	c.sayTraps(p)
 	return nil
 }
 

@@ -77,6 +77,11 @@ func usage(format string, args ...any) error {
 // undecided is a command that could not do its work.
 func undecided(err error) error { return &failure{code: exitUndecided, err: err, hint: hintOf(err)} }
 
+// stuck is an undecided command of which it is known what to do next.
+func stuck(hint, format string, args ...any) error {
+	return &failure{code: exitUndecided, err: fmt.Errorf(format, args...), hint: hint}
+}
+
 // refused is a rule of the trust core that said no. Internal is none: there the core could not do its
 // work, because an agent would not sign, say.
 func refused(context string, err error) error {

@@ -22,18 +22,24 @@ const (
 	costBudget   = 10000000
 )
 
-// crdFaults answers what the API server finds wrong with an object that takes the place of old, by the
-// shipped CustomResourceDefinition in file.
-func crdFaults(t *testing.T, file string) func(o, old map[string]any) string {
+// readCRD reads a shipped CustomResourceDefinition.
+func readCRD(t *testing.T, file string) (definition apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "manifests", "crds", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var definition apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(text, &definition); err != nil {
 		t.Fatal(err)
 	}
+	return definition
+}
+
+// crdFaults answers what the API server finds wrong with an object that takes the place of old, by the
+// shipped CustomResourceDefinition in file.
+func crdFaults(t *testing.T, file string) func(o, old map[string]any) string {
+	t.Helper()
+	definition := readCRD(t, file)
 	var props apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil); err != nil {
 		t.Fatal(err)

@@ -273,6 +273,8 @@ type HostRunProof struct {
 // +kubebuilder:printcolumn:name="Shim",type=integer,JSONPath=`.status.shimExitCode`
 // +kubebuilder:printcolumn:name="Script",type=integer,JSONPath=`.status.scriptExitCode`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.nodeName`,priority=1
+// +kubebuilder:printcolumn:name="Joined",type=string,JSONPath=`.status.conditions[?(@.type=="Joined")].status`,priority=1
+// +kubebuilder:printcolumn:name="Join reason",type=string,JSONPath=`.status.conditions[?(@.type=="Joined")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Output",type=string,JSONPath=`.status.trailer`,priority=1
 // +kubebuilder:printcolumn:name="Run",type=string,JSONPath=`.status.runID`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -92,6 +92,9 @@ type TrustPolicyStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="In force",type=string,JSONPath=`.status.conditions[?(@.type=="InForce")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="InForce")].reason`
+// +kubebuilder:printcolumn:name="In path",type=string,JSONPath=`.status.conditions[?(@.type=="AdmissionInPath")].status`
+// +kubebuilder:printcolumn:name="Objects",type=string,JSONPath=`.status.conditions[?(@.type=="ObjectsVerified")].status`,priority=1
+// +kubebuilder:printcolumn:name="Ledger",type=string,JSONPath=`.status.conditions[?(@.type=="LedgerIntact")].status`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'cluster' || self.metadata.name.matches('^hostwarrant-canary-[0-9a-f]{16}$')",message="the one trust policy of a cluster is named 'cluster'; any other would never take effect"
 type TrustPolicy struct {

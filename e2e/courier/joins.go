@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/ssh"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,13 +106,20 @@ func (w *World) NoTokens(t testing.TB) {
 	})
 }
 
+// Request reads a certificate request.
+func (w *World) Request(t testing.TB, name string) *certificatesv1.CertificateSigningRequest {
+	t.Helper()
+	csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
+	must(t, err)
+	return csr
+}
+
 // Decided waits until somebody has decided about a request, and gives "Type Reason: message".
 func (w *World) Decided(t testing.TB, name string) string {
 	t.Helper()
 	said := ""
 	testkit.Eventually(t, stepLimit, "a word on "+name, func() bool {
-		csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
-		must(t, err)
+		csr := w.Request(t, name)
 		for _, c := range csr.Status.Conditions {
 			said = string(c.Type) + " " + c.Reason + ": " + c.Message
 		}

@@ -40,11 +40,24 @@ func run(ctx context.Context, helper lab.Helper, args []string, stdout, stderr i
 			return 2
 		}
 	}
-	if err != nil {
+	return report(err, stderr)
+}
+
+// errInterrupted says that somebody ended the story, and that all of it was taken down.
+var errInterrupted = errors.New("interrupted; all that the demonstration had started on this machine is stopped and removed")
+
+// report gives the exit code: 130 is what a shell makes of Ctrl-C.
+func report(err error, stderr io.Writer) int {
+	switch {
+	case err == nil:
+		return 0
+	case err == errInterrupted: //nolint:errorlint // joined with what could not be taken down it is a failure
+		fmt.Fprintf(stderr, "demo: %v\n", err)
+		return 130
+	default:
 		fmt.Fprintf(stderr, "demo: error: %v\n", err)
 		return 1
 	}
-	return 0
 }
 
 func down(dir string, stdout io.Writer) error {
@@ -66,9 +79,8 @@ func up(ctx context.Context, helper lab.Helper, dir string, stdout io.Writer) (e
 		return err
 	}
 	defer func() {
-		if err != nil { // show what the programs said, and leave nothing
-			fmt.Fprint(stdout, l.Logs(10))
-			err = errors.Join(err, l.Close())
+		if err != nil {
+			err = takeDown(ctx, l, stdout, err)
 		}
 	}()
 	s := &story{lab: l, dir: filepath.Join(dir, "story"), out: stdout}
@@ -80,4 +92,17 @@ func up(ctx context.Context, helper lab.Helper, dir string, stdout io.Writer) (e
 	}
 	s.farewell(time.Since(began))
 	return nil
+}
+
+// takeDown leaves nothing. What the programs said is shown where the story failed, and not where somebody ended it.
+func takeDown(ctx context.Context, l *lab.Lab, stdout io.Writer, err error) error {
+	interrupted := ctx.Err() != nil
+	if !interrupted {
+		fmt.Fprint(stdout, l.Logs(10))
+	}
+	closing := l.Close()
+	if interrupted && closing == nil {
+		return errInterrupted
+	}
+	return errors.Join(err, closing)
 }

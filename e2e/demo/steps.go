@@ -104,7 +104,7 @@ const runLimit = 4 * time.Minute
 
 // end waits for the end of a HostRun and says how it ended.
 func (s *story) end(ctx context.Context, name string) (said string, failed bool, err error) {
-	const jsonpath = `{range .status.conditions[?(@.type=="Succeeded")]}{.status} {.reason}: {.message}{end} (shim exit {.status.shimExitCode}{range .status.scriptExitCode}, script exit {@}{end}){range .status.conditions[?(@.type=="Joined")]}; Joined={.status} {.reason}{end}`
+	const jsonpath = `{range .status.conditions[?(@.type=="Succeeded")]}{.status} {.reason}: {.message}{end}{range .status.shimExitCode} (shim exit {@}{end}{range .status.scriptExitCode}, script exit {@}{end}{range .status.shimExitCode}){end}{range .status.conditions[?(@.type=="Joined")]}; Joined={.status} {.reason}{end}`
 	var got answer
 	err = until(ctx, runLimit, func() (bool, error) {
 		got, _, err = s.command(ctx, "kubectl", "-n", namespace, "get", "hostrun", name, "-o", "jsonpath="+jsonpath)

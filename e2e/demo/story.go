@@ -98,6 +98,9 @@ func (s *story) initArgs() ([]string, error) {
 func (s *story) tell(ctx context.Context, next step) error {
 	s.told++
 	got, refused, err := next.try(ctx)
+	if err == nil {
+		err = ctx.Err() // a command that was interrupted has refused nothing
+	}
 	if err != nil {
 		return fmt.Errorf("step %d (%s): %w", s.told, next.title, err)
 	}

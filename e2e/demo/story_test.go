@@ -114,3 +114,57 @@ func TestAWrongAnswerFails(t *testing.T) {
 func says(text string, refused bool) func(context.Context) (answer, bool, error) {
 	return func(context.Context) (answer, bool, error) { return answer{said: text}, refused, nil }
 }
+
+// cutter is where the story is told, until it comes to that word.
+type cutter struct {
+	bytes.Buffer
+	word string
+	cut  func()
+}
+
+func (c *cutter) Write(text []byte) (int, error) {
+	if c.word != "" && bytes.Contains(text, []byte(c.word)) {
+		c.cut()
+	}
+	return c.Buffer.Write(text)
+}
+
+// TestCtrlCEndsTheStoryCalmly: whoever ends it sees no log, and nothing is left. Near the miss a story that fails shows them.
+func TestCtrlCEndsTheStoryCalmly(t *testing.T) {
+	lab.NeedLab(t)
+	for name, c := range map[string]struct {
+		word, kubeconfig string
+		code             int
+		says             string
+	}{
+		"while it starts": {"Starting etcd", "", 130, "demo: interrupted; all that"},
+		"in a step":       {"Signed, it is admitted", "", 130, "demo: interrupted; all that"},
+		"it fails":        {"", "/nowhere", 1, "demo: error: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", c.kubeconfig)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			dir := filepath.Join(t.TempDir(), "state")
+			out, said := &cutter{word: c.word, cut: cancel}, new(bytes.Buffer)
+			err := up(ctx, shared.Helper(), dir, out)
+			if code := report(err, said); code != c.code || !strings.HasPrefix(said.String(), c.says) || strings.Count(said.String(), "\n") != 1 {
+				t.Errorf("exit %d: %s", code, said)
+			}
+			if strings.Contains(out.String(), "--- ") {
+				t.Errorf("logs are shown:\n%s", out)
+			}
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("the state directory: %v", err)
+			}
+		})
+	}
+}
+
+// TestWhatCouldNotBeTakenDownIsAFailure: the calm word would hide it.
+func TestWhatCouldNotBeTakenDownIsAFailure(t *testing.T) {
+	var said bytes.Buffer
+	if code := report(errors.Join(errInterrupted, errors.New("a mount stays")), &said); code != 1 || !strings.Contains(said.String(), "a mount stays") {
+		t.Errorf("exit %d: %s", code, &said)
+	}
+}

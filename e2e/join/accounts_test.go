@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostwarrant/hostwarrant/internal/kubeletcsr"
 	"github.com/hostwarrant/hostwarrant/relay/token"
@@ -83,8 +82,7 @@ func (w *world) accounts(t *testing.T) {
 func (w *world) settledState(t *testing.T, c *claim, request string) string {
 	t.Helper()
 	run := c.isAsked(t)
-	csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), request, metav1.GetOptions{})
-	must(t, err)
+	csr := w.Request(t, request)
 	conditions := ""
 	for _, kind := range run.Status.Conditions {
 		if kind.Type == "Joined" {

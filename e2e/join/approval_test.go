@@ -63,8 +63,7 @@ func (w *world) issued(t *testing.T, name string) []byte {
 	t.Helper()
 	var certificate []byte
 	testkit.Eventually(t, stepLimit, "the certificate of "+name, func() bool {
-		csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
-		must(t, err)
+		csr := w.Request(t, name)
 		certificate = csr.Status.Certificate
 		return len(certificate) > 0
 	})
@@ -100,8 +99,7 @@ func TestAStolenTokenIsDenied(t *testing.T) {
 	})
 	t.Run("approved by somebody else", func(t *testing.T) { w.approvedElsewhere(t, h) })
 	t.Run("proved by a key that the relay alone pins", func(t *testing.T) { w.pinnedAlone(t, h, own) })
-	csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), renewal, metav1.GetOptions{})
-	must(t, err)
+	csr := w.Request(t, renewal)
 	for _, c := range csr.Status.Conditions {
 		if c.Reason != "AutoApproved" {
 			t.Errorf("the kubelet's renewal is %s %s: %s", c.Type, c.Reason, c.Message)
@@ -191,8 +189,7 @@ func (w *world) pinnedAlone(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey) {
 	testkit.Eventually(t, stepLimit, "the relay to see that its pin is disputed", func() bool {
 		return strings.Contains(w.Programs.Relay.Tail(50), "which is none of the host's keys")
 	})
-	csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
-	must(t, err)
+	csr := w.Request(t, name)
 	if len(csr.Status.Conditions) > 0 {
 		t.Errorf("the request is %+v", csr.Status.Conditions)
 	}

@@ -43,9 +43,7 @@ func (w *world) shownAgain(t *testing.T) {
 	claims := w.claims(t, h.HostKey, names...)
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			request, err := claims[name].asks(t, own, nil)
-			must(t, err)
-			run := claims[name].isAsked(t)
+			request, run := claims[name].asksAndIsAsked(t, own)
 			nonce, uid := orElse(c.nonce, run.Status.Proof.Nonce), orElse(c.runUID, string(run.UID))
 			text, signature := w.signs(t, c.by, nonce, uid)
 			if c.edit != nil {

@@ -186,8 +186,7 @@ func (w *world) otherSigner(t *testing.T, c *claim, name string) {
 	if j := courier.ConditionOf(w.joined(t, c.run, "OtherSigner"), v1alpha1.ConditionJoined); j.Status != metav1.ConditionFalse || !strings.Contains(j.Message, name) {
 		t.Errorf("Joined is %s: %s", j.Status, j.Message)
 	}
-	csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
-	must(t, err)
+	csr := w.Request(t, name)
 	if len(csr.Status.Conditions) > 0 || len(csr.Status.Certificate) > 0 {
 		t.Errorf("the request is %+v", csr.Status)
 	}
@@ -200,15 +199,11 @@ func (w *world) otherSigner(t *testing.T, c *claim, name string) {
 func (w *world) secondRequest(t *testing.T) {
 	claims := w.claims(t, nobodys(t), "again", "thief")
 	own := newKey(t)
-	first, err := claims["again"].asks(t, own, nil)
-	must(t, err)
-	claims["again"].isAsked(t)
+	first, _ := claims["again"].asksAndIsAsked(t, own)
 	same, err := claims["again"].asks(t, own, nil)
 	must(t, err)
 
-	victim, err := claims["thief"].asks(t, newKey(t), nil)
-	must(t, err)
-	claims["thief"].isAsked(t)
+	victim, _ := claims["thief"].asksAndIsAsked(t, newKey(t))
 	stolen, err := claims["thief"].asks(t, newKey(t), nil)
 	must(t, err)
 	claims["thief"].isDenied(t, stolen, "CSRMismatch", fmt.Sprintf("another request, %q, used the token first, with another key", victim))
@@ -224,8 +219,7 @@ func (w *world) secondRequest(t *testing.T) {
 	w.refused(t, claims["thief"].value)
 
 	for _, name := range []string{first, same} {
-		csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
-		must(t, err)
+		csr := w.Request(t, name)
 		if len(csr.Status.Conditions) > 0 {
 			t.Errorf("the kubelet's own request %s is %+v", name, csr.Status.Conditions)
 		}

@@ -117,6 +117,14 @@ func (c *claim) isDenied(t *testing.T, name, reason, says string) {
 	}
 }
 
+// asksAndIsAsked makes the request of a kubelet with the claim's token and that key, and waits until only the proof is missing.
+func (c *claim) asksAndIsAsked(t *testing.T, key crypto.Signer) (request string, run *v1alpha1.HostRun) {
+	t.Helper()
+	request, err := c.asks(t, key, nil)
+	must(t, err)
+	return request, c.isAsked(t)
+}
+
 // isAsked waits until the approver wants a proof, and gives the run.
 func (c *claim) isAsked(t *testing.T) *v1alpha1.HostRun {
 	t.Helper()

@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostwarrant/hostwarrant/e2e/courier"
 	"github.com/hostwarrant/hostwarrant/e2e/lab"
@@ -241,9 +240,7 @@ func (w *world) asksAt(t *testing.T, url, ca string) {
 func (w *world) verified(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey, name, want string) verifier.Question {
 	t.Helper()
 	c := w.claims(t, h.HostKey, name)[name]
-	request, err := c.asks(t, own, nil)
-	must(t, err)
-	run := c.isAsked(t)
+	request, run := c.asksAndIsAsked(t, own)
 	text, signature := w.signs(t, h, run.Status.Proof.Nonce, string(run.UID))
 	c.brings(t, text, signature)
 	if said := w.decided(t, request); !strings.HasPrefix(said, want) {
@@ -252,8 +249,7 @@ func (w *world) verified(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey, name,
 	if strings.HasPrefix(want, "Denied") {
 		c.isDenied(t, request, "VerifierRefused", "")
 	}
-	csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), request, metav1.GetOptions{})
-	must(t, err)
+	csr := w.Request(t, request)
 	key, err := ssh.NewPublicKey(own.Public())
 	must(t, err)
 	w.remove(t, name)
