@@ -47,9 +47,10 @@ func startReaders(t *testing.T, shell []string) *readers {
 	}
 	head, rest, begins := strings.Cut(string(text), "\n# First of all, ")
 	_, rest, ends := strings.Cut(rest, "\n\n")
-	rest, calls := strings.CutSuffix(rest, "\nmain \"$@\"\n")
-	if !begins || !ends || !calls {
-		t.Fatal("the shim does not begin with its fresh start and end in the call of main")
+	starting, rest, called := strings.Cut(rest, "\nbegin\n")
+	rest, calls := strings.CutSuffix(starting+rest, "\nmain \"$@\"\n")
+	if !begins || !ends || !called || !calls {
+		t.Fatal("the shim does not begin with its fresh start, call begin and end in the call of main")
 	}
 	without := head + "\n" + rest
 	r := &readers{dir: memory(t)}

@@ -246,7 +246,7 @@ test_a_work_directory_that_is_no_tmpfs_is_23() {
 
 # A child that is stopped before it has traps of its own has the shim's, in bash.
 test_a_child_that_is_stopped_early_leaves_the_work_files() {
-	sed -e '/^case /d' -e '/^main "\$@"$/d' "$SHIM" >functions
+	sed -e '/^case /d' -e '/^begin$/d' -e '/^main "\$@"$/d' "$SHIM" >functions
 	cat >child <<-'S'
 		. ./functions
 		work=/run/w answer='' beside=''

@@ -366,6 +366,28 @@ test_only_declared_parameters_are_taken() {
 	done
 }
 
+test_names_and_values_of_labels_have_63_bytes() {
+	held
+	long=$(printf '%063d' 0)
+	param "KPSSH_NODE_LABELS=$long.a.$long.b.$long/$long=$long,a=" "KPSSH_TAINTS=$long.a/$long=$long:NoExecute,$long:NoSchedule"
+	ran join
+	for line in "KPSSH_NODE_LABELS=a=b,${long}0=b" "KPSSH_NODE_LABELS=a/${long}0=b" "KPSSH_NODE_LABELS=a=${long}0" "KPSSH_TAINTS=${long}0:NoExecute" "KPSSH_TAINTS=a/b=${long}0:NoExecute"; do
+		param "$line"
+		refused 3 "the value of ${line%%=*}" join
+	done
+}
+
+test_classes_and_clusters_have_63_bytes() {
+	held
+	long=$(printf '%063d' 0)
+	for kind in class cluster; do
+		warrant end="target $kind $long"
+		refused 15 'another cluster, class or host' join
+		warrant end="target $kind ${long}0"
+		refused 14 'more than 63 characters' join
+	done
+}
+
 test_values_are_as_declared() {
 	held
 	sum=$(printf 's e' | sha256sum | cut -d ' ' -f 1)
