@@ -189,7 +189,7 @@ func (w *world) pinnedAlone(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey) {
 	w.ListHostKey(t, "host-a", listed.PublicKey())
 	name := asks(t, w.bearer(t, value), "pool-1", own)
 	testkit.Eventually(t, stepLimit, "the relay to see that its pin is disputed", func() bool {
-		return strings.Contains(w.Programs.Relay.Tail(50), "which is none of the host's keys")
+		return strings.Contains(w.Programs.Relay.Tail(50), "which is neither the policy's hostCA")
 	})
 	csr, err := w.ControlPlane.Client().CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
 	must(t, err)
