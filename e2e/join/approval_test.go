@@ -187,7 +187,7 @@ func (w *world) pinnedAlone(t *testing.T, h *lab.Host, own *ecdsa.PrivateKey) {
 	w.ListHostKey(t, "host-a", listed.PublicKey())
 	name := asks(t, w.bearer(t, value), "pool-1", own)
 	testkit.Eventually(t, stepLimit, "the relay to see that its pin is disputed", func() bool {
-		return strings.Contains(w.Programs.Relay.Tail(50), "which is none of the host's keys")
+		return strings.Contains(w.Programs.Relay.Tail(50), "which is neither the policy's hostCA")
 	})
 	csr := w.Request(t, name)
 	if len(csr.Status.Conditions) > 0 {
