@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -277,6 +279,39 @@ func TestReplicasNeedNoLeader(t *testing.T) {
 			t.Errorf("replica %d: %v", n, answer)
 		}
 		asks(t, p, reviewOf(t, admissionv1.Create, profile(t, "p", scripts(), nil), nil)).deny(t, "Unsigned")
+	}
+}
+
+// TestALeaderDoesNotQueueBehindItself: what a program asks of its Lease is of another flow than all else it asks.
+func TestALeaderDoesNotQueueBehindItself(t *testing.T) {
+	i := install(t)
+	dispatched := func() float64 {
+		_, text, ok := strings.Cut(i.succeeds(t, nil, "get", "--raw", "/metrics").Stdout, `apiserver_flowcontrol_dispatched_requests_total{flow_schema="hostwarrant-leader-election",priority_level="leader-election"} `)
+		if !ok {
+			return 0
+		}
+		line, _, _ := strings.Cut(text, "\n")
+		n, err := strconv.ParseFloat(line, 64)
+		must(t, err)
+		return n
+	}
+	asks := func(program string, args ...string) {
+		i.kubectl(t, nil, slices.Concat([]string{"get", "--as=system:serviceaccount:hostwarrant-system:" + program}, args)...)
+	}
+	i.withoutController(t)
+	for _, program := range []string{"hostwarrant-controller", "hostwarrant-relay", "hostwarrant-minter"} {
+		before := dispatched()
+		eventually(t, "the Lease of "+program+" to be asked for in its own flow", func() bool {
+			asks(program, "lease", program, "-n", "hostwarrant-system")
+			return dispatched() > before
+		})
+	}
+	before := dispatched()
+	asks("hostwarrant-relay", "hostruns", "-A")
+	asks("hostwarrant-relay", "lease", "hostwarrant-relay", "-n", "kube-system")
+	asks("hostwarrant-webhook", "lease", "hostwarrant-webhook", "-n", "hostwarrant-system")
+	if now := dispatched(); now != before {
+		t.Errorf("%v requests of the flow were dispatched that are none of it", now-before)
 	}
 }
 

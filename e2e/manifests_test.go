@@ -61,7 +61,7 @@ func TestManifestsHoldExactlyWhatIsMeant(t *testing.T) {
 		"ClusterRole/hostwarrant-minter", "ClusterRole/hostwarrant-relay", "ClusterRole/hostwarrant-runner", "ClusterRole/hostwarrant-webhook",
 		"ClusterRoleBinding/hostwarrant-canary", "ClusterRoleBinding/hostwarrant-controller", "ClusterRoleBinding/hostwarrant-minter", "ClusterRoleBinding/hostwarrant-relay", "ClusterRoleBinding/hostwarrant-webhook",
 		"CustomResourceDefinition/hostruns.hostwarrant.dev", "CustomResourceDefinition/hoststatements.hostwarrant.dev", "CustomResourceDefinition/hoststates.hostwarrant.dev", "CustomResourceDefinition/ledgers.hostwarrant.dev", "CustomResourceDefinition/profilebundles.hostwarrant.dev", "CustomResourceDefinition/trustpolicies.hostwarrant.dev",
-		"MutatingWebhookConfiguration/hostwarrant", "Namespace/hostwarrant-system",
+		"FlowSchema/hostwarrant-leader-election", "MutatingWebhookConfiguration/hostwarrant", "Namespace/hostwarrant-system",
 		"PodDisruptionBudget/hostwarrant-webhook",
 		"Role/hostwarrant-canary", "Role/hostwarrant-controller", "Role/hostwarrant-controller", "Role/hostwarrant-minter", "Role/hostwarrant-minter-tokens", "Role/hostwarrant-relay", "Role/hostwarrant-relay-cluster-info", "Role/hostwarrant-webhook",
 		"RoleBinding/hostwarrant-canary", "RoleBinding/hostwarrant-controller", "RoleBinding/hostwarrant-controller", "RoleBinding/hostwarrant-minter", "RoleBinding/hostwarrant-minter-tokens", "RoleBinding/hostwarrant-relay", "RoleBinding/hostwarrant-relay-cluster-info", "RoleBinding/hostwarrant-webhook",

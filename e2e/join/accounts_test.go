@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/hostwarrant/hostwarrant/internal/kubeletcsr"
 	"github.com/hostwarrant/hostwarrant/relay/token"
 )
