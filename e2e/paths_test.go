@@ -338,7 +338,7 @@ func guardedKinds(t *testing.T, i *installation) []*guardedKind {
 			patch: `[{"op":"replace","path":"/spec/nodeName","value":"control-plane-0"}]`,
 		},
 		{
-			kind: "HostStatement", resource: hostStatements, reason: "ThresholdNotMet",
+			kind: "HostStatement", resource: hostStatements, reason: "ThresholdNotMet", guard: "hostwarrant-host-reports",
 			good:  said,
 			bad:   i.hostStatement(t, "trial-path", 2, i.signer),
 			merge: spec(`{"signatures":` + string(encode(t, signaturesOf(t, i.hostStatement(t, "trial-path", 2, i.signer)))) + `}`),

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ type world struct {
 	policy           *trustpolicy.Policy
 	trustError       error
 	now              time.Time
+	asking           sync.Mutex // some objects are asked for at once
 	gets             []string
 	failing          map[string]bool
 	events           []string
@@ -182,7 +184,9 @@ func (w *world) Set(_ context.Context, c metav1.Condition) (bool, bool, error) {
 
 // Get is what the API server would send.
 func (w *world) Get(ctx context.Context, k rejudge.Kind, namespace, name string) (json.RawMessage, error) {
+	w.asking.Lock()
 	w.gets = append(w.gets, name)
+	w.asking.Unlock()
 	if w.failing[name] {
 		return nil, errors.New("the storage does not answer")
 	}
@@ -373,12 +377,15 @@ func parse(w *world, text []byte) *unstructured.Unstructured {
 
 // counted counts what is asked of an API server.
 func counted(api client.WithWatch) (client.WithWatch, map[string]int) {
+	var mu sync.Mutex // some are asked at once
 	calls := map[string]int{}
 	count := func(verb string, o client.Object) {
 		kind := o.GetObjectKind().GroupVersionKind().Kind
 		if kind == "" {
 			kind = strings.TrimPrefix(fmt.Sprintf("%T", o), "*v1alpha1.")
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		calls[verb+" "+kind]++
 	}
 	return interceptor.NewClient(api, interceptor.Funcs{
