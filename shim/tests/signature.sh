@@ -125,6 +125,17 @@ text' '1i\
 		run join
 		answers 2
 	done
+	# what stands for "inside a block" in the shim is nothing that a line can say
+	for change in '1i\
++text' '$a\
++text' '$a\
++-----END SSH SIGNATURE-----' '$a\
++:-----END SSH SIGNATURE-----' '1i\
++:AAAA'; do
+		sed "$change" good >sig
+		run join
+		answers 2 'text outside the signature blocks'
+	done
 	sed '$s/$/=====/' good >sig
 	run join
 	answers 2 'lines of 70'
