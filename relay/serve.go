@@ -40,7 +40,7 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	r := &hostrun.Reconciler{
 		Client: m.GetClient(), Reader: p.stored, Policy: p.policy, Courier: hostrun.SSH{},
 		ClusterID: p.anchor.ClusterID, ClusterCA: ca, Limits: transport.DefaultLimits(),
-		Slots: line, Metrics: counts, Now: time.Now, Rand: rand.Reader, Events: m.GetEventRecorder("hostwarrant-relay"),
+		Metrics: counts, Now: time.Now, Rand: rand.Reader, Events: m.GetEventRecorder("hostwarrant-relay"),
 	}
 	if err := addStatements(m, r, line); err != nil {
 		return err

@@ -22,7 +22,7 @@ func NewMetrics(r prometheus.Registerer, line *Line) (*Metrics, error) {
 	for _, c := range []prometheus.Collector{
 		m.runs,
 		gauge("hostwarrant_turns_waiting", "Runs and statements that wait for their host or for one of --concurrent-hosts.", line.Len),
-		gauge("hostwarrant_hosts_in_use", "Slots of --concurrent-hosts that runs or statements have at the moment.", line.InUse),
+		gauge("hostwarrant_hosts_in_use", "Hosts that runs or statements hold at the moment, of --concurrent-hosts.", line.InUse),
 	} {
 		if err := r.Register(c); err != nil {
 			return nil, err

@@ -46,16 +46,14 @@ const (
 	maxErrorDelay = time.Minute
 )
 
-// Setup registers the controller. Beside a worker for each of the line's concurrent slots there may be one that
-// has given its slot back and writes down what came of its run: an API server that is slow, or away, keeps no
-// host waiting before there are as many of those.
+// Setup registers the controller: a worker for each of the line's concurrent slots.
 func (r *Reconciler) Setup(m ctrl.Manager, line *Line, concurrent int) error {
 	limiter := jittered{workqueue.NewTypedItemExponentialFailureRateLimiter[Request](minErrorDelay, maxErrorDelay)}
 	err := builder.TypedControllerManagedBy[Request](m).
 		Named("hostrun").
 		Watches(&v1alpha1.HostRun{}, handler.TypedEnqueueRequestsFromMapFunc(toRequest), builder.WithPredicates(news{})).
 		WithOptions(controller.TypedOptions[Request]{
-			MaxConcurrentReconciles: 2 * concurrent,
+			MaxConcurrentReconciles: concurrent,
 			RateLimiter:             limiter,
 			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[Request]) workqueue.TypedRateLimitingInterface[Request] {
 				delays := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Request]{Name: name, Queue: line})

@@ -56,14 +56,9 @@ type Reconciler struct {
 	Now       func() time.Time
 	Rand      io.Reader // of run-ids
 	Events    events.EventRecorder
-	// Slots may be nil: then nobody waits for one.
-	Slots Slots
 	// Statements may be nil: then nothing is told before a run.
 	Statements Statements
 }
-
-// Slots takes a run's slot back once no connection is needed any more. Line does.
-type Slots interface{ Rest(r Request) }
 
 // Statements knows what a host is to be told before it runs anything.
 type Statements interface {

@@ -26,11 +26,7 @@ func saving() wait.Backoff {
 
 // save writes the status over any change that the spec saw meanwhile, tells of the
 // condition kind, and says when to come back. What others wrote into the status stays.
-// The host is the run's own until that is done, so that the next run finds it written; the slot is not.
 func (r *Reconciler) save(ctx context.Context, run *v1alpha1.HostRun, kind string) (ctrl.Result, error) {
-	if r.Slots != nil {
-		r.Slots.Rest(requestOf(run))
-	}
 	written := false
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, saving(), func(ctx context.Context) (bool, error) {

@@ -96,7 +96,6 @@ type world struct {
 	writes  int
 
 	failWrites int // as many are refused
-	onWrite    func()
 
 	registry *prometheus.Registry
 	anchor   inforce.Anchor
@@ -189,9 +188,6 @@ func (w *world) start() {
 				return apierrors.NewServiceUnavailable("away")
 			}
 			w.writes++
-			if w.onWrite != nil {
-				w.onWrite()
-			}
 			return c.SubResource(sub).Update(ctx, o, opts...)
 		},
 	})

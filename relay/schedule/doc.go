@@ -3,8 +3,7 @@
 // namespaces, and within one between profiles.
 //
 // Line is a queue for a controller: client-go's delaying and rate-limited queues
-// stand on it, and each of the controller's workers has a slot for as long as it may
-// talk to a host. What waits for its
+// stand on it, and each of the controller's workers is a slot. What waits for its
 // host or for a slot is kept in the Line alone, takes no worker and is not looked
 // at again before something gets free. It is not client-go's own queue, since that
 // hands out whatever stands first, and its exchangeable order cannot be told that a

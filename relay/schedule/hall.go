@@ -21,7 +21,6 @@ type turn struct {
 	claim Claim
 	age   uint64
 	grant func() // called when its time has come
-	rests bool   // it has its host, and no slot any more
 	index int    // in its profile's heap
 }
 
@@ -128,26 +127,16 @@ func (h *hall) withdraw(ns *namespace, p *profile, t *turn) {
 	h.hosts[t.claim.place()].offered = nil
 }
 
-// rest takes the slot of a granted turn, which keeps its host.
-func (h *hall) rest(t *turn) {
-	if t.rests {
-		return
-	}
-	t.rests = true
-	ns, p := h.shares(t.claim)
-	h.running--
-	ns.running--
-	p.running--
-}
-
 // leave ends a turn, granted or not.
 func (h *hall) leave(t *turn) {
 	at := h.hosts[t.claim.place()]
 	ns, p := h.shares(t.claim)
 	switch t {
 	case at.held:
-		h.rest(t)
 		at.held = nil
+		h.running--
+		ns.running--
+		p.running--
 	case at.offered:
 		h.withdraw(ns, p, t)
 		h.waiting--

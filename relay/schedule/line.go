@@ -30,7 +30,7 @@ type Line[T comparable] struct {
 	drain   bool
 }
 
-// New makes a Line with that many slots. A worker has one from Get to Rest or Done. claim must always
+// New makes a Line with that many slots, one for each worker. claim must always
 // give the same for an item.
 func New[T comparable](slots int, claim func(T) Claim) *Line[T] {
 	l := &Line[T]{claim: claim, hall: newHall(slots), waits: sets.New[T](), working: map[T]*turn{}, busy: sets.New[T]()}
@@ -77,18 +77,6 @@ func (l *Line[T]) Get() (item T, shutdown bool) {
 	l.waits.Delete(item)
 	l.busy.Insert(item)
 	return item, false
-}
-
-// Rest gives an item's slot to others: what is left to do needs its host to be nobody else's, and no connection.
-// The item has its host until Done.
-func (l *Line[T]) Rest(item T) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.busy.Has(item) {
-		return
-	}
-	l.hall.rest(l.working[item])
-	l.hall.admit()
 }
 
 // Done ends the item's turn.
