@@ -192,7 +192,7 @@ func (s *bundleSet) one(name string) (bundleID, error) {
 	case len(all) == 0 && name != "":
 		return bundleID{}, stuck(askBundles, "there is no fragment of the bundle %.80q", name)
 	case len(all) == 0:
-		return bundleID{}, undecided(fmt.Errorf("there is no fragment of any bundle: none has the label %s", fragment.LabelBundle))
+		return bundleID{}, stuck(askBundles, "there is no fragment of any bundle: none has the label %s", fragment.LabelBundle)
 	default:
 		return bundleID{}, usage("there are fragments of %s and %s: say which with --bundle, and give the files of one namespace", all[0], all[1])
 	}

@@ -53,10 +53,10 @@ func (p *Policy) placeTraps() (traps []string) {
 
 // classTraps are profiles that a class may run, and that nobody, or too few, may vouch for.
 func (p *Policy) classTraps(now time.Time) (traps []string) {
+	if len(p.Hosts.Namespaces) == 0 {
+		return nil // told already
+	}
 	for _, class := range slices.Sorted(maps.Keys(p.Hosts.Profiles)) {
-		if len(p.Hosts.Namespaces) == 0 {
-			break // told already
-		}
 		if !p.placed(class) {
 			traps = append(traps, fmt.Sprintf("joinProfiles.hosts.profiles.%s: no namespace lists that class, so no host can have it", class))
 			continue
